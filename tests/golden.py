@@ -161,6 +161,8 @@ def main():
     arguments = parser.parse_args()
 
     tkc = pathlib.Path(arguments.tkc).resolve()
+    if not os.access(tkc, os.X_OK):
+        parser.error(f"{tkc} is not there; build it first")
     environment = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8")
     environment["PATH"] = f"{tkc.parent}{os.pathsep}{environment['PATH']}"
     tests, problems = collect(arguments.pattern)
