@@ -78,7 +78,7 @@ tk_value tk_make_bool(tk_checker *c, tk_span at, bool b);        // bool constan
 tk_value tk_make_dep(tk_checker *c, tk_span at, const tk_type *type); // run-time value of a (perhaps dependent) type, general checking
 // New tree nodes.
 tk_x *tk_x_new(tk_checker *c, tk_xkind kind, tk_span at, const tk_type *type, uint32_t narg);
-tk_x *tk_x_elem(tk_checker *c, tk_span at, tk_num op, const tk_type *type, tk_x *a, tk_x *b, tk_x *d);
+tk_x *tk_x_elem(tk_checker *c, tk_span at, tk_numop op, const tk_type *type, tk_x *a, tk_x *b, tk_x *d);
 tk_x *tk_x_cast(tk_checker *c, tk_span at, tk_dtype to, tk_x *x); // no node where it has that type
 
 // Checks an expression. Reading a view happens here only through tk_read.
@@ -100,7 +100,7 @@ const tk_type *tk_common_shape(tk_checker *c, tk_span at, const char *op_text, u
                                tk_dtype d);
 // Element-wise operation: checks classes of numops.def (with the help to cast where a narrow float is not taken), unifies,
 // broadcasts, folds constants where EXACT (untyped ones in i64/f64), and builds the ELEM. `text` names the operation as the user wrote it ("+", "exp").
-tk_value tk_elem(tk_checker *c, tk_span at, tk_num op, const char *text, uint32_t n, const tk_value *v);
+tk_value tk_elem(tk_checker *c, tk_span at, tk_numop op, const char *text, uint32_t n, const tk_value *v);
 tk_value tk_cast_value(tk_checker *c, tk_span at, tk_dtype to, tk_value v); // explicit cast
 // A shape argument: [a, b, ..] of compile-time integers, rank 1..5, each >= 1, elements <= TK_MAX_TILE_ELEMS. False after an
 // error. A dependent extent is TK_DIM_DEP. A single integer is accepted as a shape of rank 1 nowhere: `shape` is a list.
@@ -114,11 +114,11 @@ struct tk_inst *tk_combine_instance(tk_checker *c, tk_span at, tk_value f, uint3
 
 // ---- Built-in calls (check_builtin*.c) ----------------------------------------------------------------
 // Finds a built-in by name; TK_BI_COUNT and *elem = TK_NUM_COUNT where there is none. A row TK_BUILTIN_ELEM gives *elem.
-tk_builtin tk_find_builtin(const char *name, tk_num *elem);
+tk_builtin tk_find_builtin(const char *name, tk_numop *elem);
 // All names of built-ins, for "did you mean".
 const char *const *tk_builtin_names(size_t *n);
 // Checks a call of a built-in: argument names and count by its signature, then its rule.
-tk_value tk_check_builtin(tk_checker *c, const tk_expr *call, tk_builtin id, tk_num elem);
+tk_value tk_check_builtin(tk_checker *c, const tk_expr *call, tk_builtin id, tk_numop elem);
 // Whether the language takes an attribute of that name where a compile-time parameter is "given": see core.
 tk_value tk_check_given(tk_checker *c, const tk_expr *call); // core: given(x)
 

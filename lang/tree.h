@@ -133,7 +133,7 @@ typedef struct tk_x {
             tk_var *tensor;
             uint32_t axis;
         } dim;
-        tk_num elem;       // ELEM: arity operands; for SELECT c, a, b
+        tk_numop elem;       // ELEM: arity operands; for SELECT c, a, b
         bool is_or;        // LOGIC
         struct {
             tk_builtin id;
