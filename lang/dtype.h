@@ -31,11 +31,11 @@ typedef enum tk_dclass {
 // The spelling in the language; "?" for TK_DTYPE_DEP and for what is no type.
 const char *tk_dtype_name(tk_dtype t);
 tk_dclass tk_dtype_class(tk_dtype t);
-size_t tk_dtype_size(tk_dtype t);     // bytes of an element in memory
-unsigned tk_dtype_bits(tk_dtype t);   // the width: 8 * size, also for bool
-bool tk_dtype_is_int(tk_dtype t);     // signed or unsigned integer; not bool
-bool tk_dtype_is_signed(tk_dtype t);  // signed integer; not floats
-bool tk_dtype_is_float(tk_dtype t);   // any float
+size_t tk_dtype_size(tk_dtype t);          // bytes of an element in memory
+unsigned tk_dtype_bits(tk_dtype t);        // the width: 8 * size, also for bool
+bool tk_dtype_is_int(tk_dtype t);          // signed or unsigned integer; not bool
+bool tk_dtype_is_signed(tk_dtype t);       // signed integer; not floats
+bool tk_dtype_is_float(tk_dtype t);        // any float
 bool tk_dtype_is_narrow_float(tk_dtype t); // a float of fewer than 32 bits
 
 // Finds the type spelled by the n bytes at name; *out is written only where the answer is true.
