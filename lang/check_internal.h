@@ -62,6 +62,9 @@ typedef struct tk_checker tk_checker; // one walk of one unit; defined in check_
 tk_arena *tk_checker_arena(tk_checker *c);
 tk_diags *tk_checker_diags(tk_checker *c);
 bool tk_checker_general(const tk_checker *c); // parameters unbound
+bool tk_checker_lifted(const tk_checker *c);  // inside a lifted instance (a combine of reduce or scan too)
+// The number of grid axes of the kernel being checked (0 without `grid`); -1 where it is not known: a function in general checking.
+int tk_checker_grid(const tk_checker *c);
 
 // ---- Errors. All add the notes "called from here" for the calls that led to the place.
 tk_value tk_err(tk_checker *c, tk_span at, const char *id, const char *fmt, ...) TK_PRINTF(4, 5);
