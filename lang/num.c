@@ -10,8 +10,7 @@
 
 // --- the operations as data ---
 
-enum { TAKES__ = 0, TAKES_Y = 1 };
-enum { ARITY_1 = 1, ARITY_2 = 2, ARITY_3 = 3, ARITY_SEL = 3 };
+enum { TAKES__ = 0, TAKES_Y = 1, TAKES_S = 1 };
 enum { RESULT_SAME, RESULT_BOOL, RESULT_I32 };
 enum { RULE_BOUND, RULE_EXACT };
 
@@ -25,8 +24,8 @@ typedef struct numop_row {
 
 static const numop_row numop_rows[TK_NUM_COUNT] = {
 #define TK_NUMOP(ID, NAME, ARITY, B, I, W, N, RESULT, RULE)                                        \
-    [TK_NUM_##ID] = {#NAME,     ARITY_##ARITY, TAKES_##B,       TAKES_##I,                         \
-                     TAKES_##W, TAKES_##N,     RESULT_##RESULT, RULE_##RULE},
+    [TK_NUM_##ID] = {#NAME,     ARITY,     TAKES_##B,       TAKES_##I,                             \
+                     TAKES_##W, TAKES_##N, RESULT_##RESULT, RULE_##RULE},
 #include "lang/numops.def"
 };
 
@@ -84,6 +83,8 @@ bool tk_numop_from_name(const char *name, size_t n, tk_numop *out) {
 #define EVAL_CASE__(NAME, ARITY, RESULT)        break;
 #define EVAL_CASE_Y(NAME, ARITY, RESULT)                                                           \
     return EVAL_PUT_##RESULT(TK_FN_PASTE(NAME, EVAL_SUFFIX)(EVAL_ARGS_##ARITY));
+#define EVAL_CASE_S(NAME, ARITY, RESULT)                                                           \
+    return EVAL_PUT_##RESULT(TK_FN_PASTE(NAME, EVAL_SUFFIX)(a != 0, EVAL_GET(b), EVAL_GET(c)));
 #define EVAL_GET(X)      TK_FN_PASTE(get, EVAL_SUFFIX)(X)
 #define EVAL_ARGS_1      EVAL_GET(a)
 #define EVAL_ARGS_2      EVAL_GET(a), EVAL_GET(b)

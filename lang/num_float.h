@@ -172,8 +172,10 @@ static inline double tk_sigmoid_f64(double x) {
     }
 #define TK_MATH_LIST(X)                                                                            \
     X(exp)                                                                                         \
-    X(exp2) X(expm1) X(log) X(log2) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)  \
-        X(cosh) X(tanh) X(erf)
+    X(exp2)                                                                                        \
+    X(expm1)                                                                                       \
+    X(log) X(log2) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh)   \
+        X(erf)
 
 TK_MATH_LIST(TK_LIBM_1)
 TK_MATH_LIST(TK_MATH_1)

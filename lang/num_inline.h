@@ -9,7 +9,7 @@
 //   tk_OP_T(a, b...)   operation OP of numops.def on type T: int32_t tk_div_i32(int32_t, int32_t),
 //                      float tk_max_f32(float, float), uint16_t tk_add_f16(uint16_t, uint16_t).
 //                      Comparisons, isnan and isinf return bool; popcount and clz int32_t; all
-//                      others T. They exist for the pairs that numops.def marks with Y.
+//                      others T. They exist for the pairs that numops.def marks with Y or S.
 //   tk_cast_S_T(x)     the language's cast from S to T, all 15 x 15 pairs
 //   tk_S_to_T(x)       the conversions that the casts are made of (num_convert.h)
 //   tk_get_T(bits), tk_put_T(x)   between a tk_const's pattern and the C value

@@ -64,6 +64,8 @@ static inline uint32_t tk_mulhi_u32(uint32_t a, uint32_t b) {
     static inline C tk_xor_##T(C a, C b) { return (C)((W)a ^ (W)b); }                              \
     static inline C tk_min_##T(C a, C b) { return a < b ? a : b; }                                 \
     static inline C tk_max_##T(C a, C b) { return a > b ? a : b; }                                 \
+    static inline C tk_fmin_##T(C a, C b) { return a < b ? a : b; }                                \
+    static inline C tk_fmax_##T(C a, C b) { return a > b ? a : b; }                                \
     static inline C tk_clamp_##T(C x, C lo, C hi) { return tk_min_##T(tk_max_##T(x, lo), hi); }    \
     static inline C tk_select_##T(bool c, C a, C b) { return c ? a : b; }                          \
     static inline bool tk_eq_##T(C a, C b) { return a == b; }                                      \
