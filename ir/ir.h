@@ -138,7 +138,7 @@ typedef struct tk_module {
 
 // ---- Building -----------------------------------------------------------------------------------------
 tk_module *tk_module_new(tk_arena *arena, const tk_sources *sources);
-tk_func *tk_func_new(tk_module *m, const char *name, bool is_kernel);
+tk_func *tk_func_new(tk_module *m, const char *name, bool is_kernel); // with an empty body; no grid
 tk_vid tk_func_param(tk_func *f, const tk_type *type, const char *name);
 tk_region *tk_region_new(tk_func *f, tk_op *owner);
 tk_vid tk_region_arg(tk_region *r, const tk_type *type, const char *name);

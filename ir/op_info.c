@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of each op: the table made from ops.def, and which attributes an op uses.
+#include "ir/ir.h"
+
+#include <string.h>
+
+// The words of the LEVELS column of ops.def.
+enum {
+    TILE = TK_LEVEL_TILE,
+    LAID = TK_LEVEL_LAID,
+    STAGED = TK_LEVEL_STAGED,
+    ALL = TK_LEVEL_TILE | TK_LEVEL_LAID | TK_LEVEL_STAGED,
+};
+enum { RULE_EXACT = true, RULE_BOUND = false };
+
+static const tk_opinfo info[TK_OP_COUNT] = {
+#define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)                           \
+    [TK_OP_##ID] = {.name = #NAME,                                                                 \
+                    .operands = OPERANDS,                                                          \
+                    .results = RESULTS,                                                            \
+                    .regions = REGIONS,                                                            \
+                    .effect = TK_FX_##EFFECT,                                                      \
+                    .levels = (LEVELS),                                                            \
+                    .doc = DOC},
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE)                                                  \
+    [TK_OP_##ID] = {.name = #NAME,                                                                 \
+                    .operands = ARITY,                                                             \
+                    .results = 1,                                                                  \
+                    .effect = TK_FX_PURE,                                                          \
+                    .levels = ALL,                                                                 \
+                    .elementwise = true,                                                           \
+                    .num = TK_NUM_##ID,                                                            \
+                    .exact = RULE_##RULE,                                                          \
+                    .doc = "element-wise"},
+#include "ir/ops.def"
+};
+
+const tk_opinfo *tk_op_info(tk_opcode code) { return &info[code]; }
+
+bool tk_op_from_name(const char *name, size_t n, tk_opcode *out) {
+    for (int i = 0; i < TK_OP_COUNT; i++) {
+        if (strncmp(info[i].name, name, n) == 0 && info[i].name[n] == '\0') {
+            *out = (tk_opcode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tk_op_legal(tk_opcode code, tk_level level) {
+    return (info[code].levels & (unsigned)level) != 0;
+}
+
+static unsigned structural_attrs(tk_opcode code) {
+    enum { ATOMIC = TK_A_INDEX | TK_A_MASKED | TK_A_ORDER | TK_A_SCOPE };
+#define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
+    switch (code) {
+#include "ir/ops.def"
+    case TK_OP_IOTA:
+    case TK_OP_BROADCAST:
+    case TK_OP_RESHAPE:
+    case TK_OP_INTERLEAVE:
+    case TK_OP_DEINTERLEAVE:
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+    case TK_OP_HISTOGRAM:
+    case TK_OP_DOT_SCALED:
+    case TK_OP_PHILOX:
+    case TK_OP_IF:
+    case TK_OP_WHILE:
+    case TK_OP_YIELD:
+    case TK_OP_RETURN:
+        return 0;
+    case TK_OP_CONST:
+        return TK_A_VALUE;
+    case TK_OP_PERMUTE:
+        return TK_A_PERM;
+    case TK_OP_CONCAT:
+    case TK_OP_FLIP:
+    case TK_OP_GATHER:
+    case TK_OP_REDUCE_FN:
+    case TK_OP_TOPK:
+    case TK_OP_DIM:
+    case TK_OP_PROGRAM_ID:
+    case TK_OP_NUM_PROGRAMS:
+        return TK_A_AXIS;
+    case TK_OP_SLICE:
+        return TK_A_AXIS | TK_A_START;
+    case TK_OP_REDUCE:
+    case TK_OP_ARG_REDUCE:
+        return TK_A_KIND | TK_A_AXIS;
+    case TK_OP_SCAN:
+        return TK_A_KIND | TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE;
+    case TK_OP_SCAN_FN:
+        return TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE;
+    case TK_OP_SORT:
+        return TK_A_AXIS | TK_A_DESCENDING;
+    case TK_OP_DOT:
+        return TK_A_PRECISION;
+    case TK_OP_LOAD:
+        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER;
+    case TK_OP_STORE:
+        return TK_A_INDEX | TK_A_MASKED;
+    case TK_OP_ATOMIC_RMW:
+        return TK_A_KIND | ATOMIC;
+    case TK_OP_ATOMIC_CAS:
+        return ATOMIC;
+    case TK_OP_ASSERT:
+    case TK_OP_ASSUME:
+    case TK_OP_PRINT:
+        return TK_A_TEXT;
+    case TK_OP_CALL:
+        return TK_A_CALLEE;
+    case TK_OP_FOR:
+        return TK_A_PIPELINE | TK_A_UNROLL;
+    case TK_OP_COUNT:
+        break;
+    }
+    return 0;
+}
+
+unsigned tk_op_attrs(tk_opcode code) { return info[code].elementwise ? 0 : structural_attrs(code); }
