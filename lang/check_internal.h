@@ -110,7 +110,8 @@ tk_value tk_cast_value(tk_checker *c, tk_span at, tk_dtype to, tk_value v); // e
 bool tk_shape_arg(tk_checker *c, const tk_expr *e, unsigned *rank, int64_t *dim);
 // Compile-time integer; *dep tells that it depends (then *out is 0). what: "axis", "extent". False after an error.
 bool tk_const_int(tk_checker *c, tk_value v, const char *what, int64_t *out, bool *dep);
-bool tk_const_bool(tk_checker *c, tk_value v, const char *what, bool *out, bool *dep);
+// (The name tk_const_bool is the numerics'.)
+bool tk_const_truth(tk_checker *c, tk_value v, const char *what, bool *out, bool *dep);
 // Resolves and instantiates a function value for a combine of reduce/scan: it gets 2m scalars of the given element types and must give m
 // values of the same types. NULL after an error, or in general checking when something depends.
 struct tk_inst *tk_combine_instance(tk_checker *c, tk_span at, tk_value f, uint32_t m, const tk_dtype *types);
