@@ -94,20 +94,20 @@ static inline uint32_t tk_mulhi_u32(uint32_t a, uint32_t b) {
 
 #define TK_UINT_OPS(T, C, W, BITS)                                                                 \
     TK_INT_OPS(T, C, C, W, BITS)                                                                   \
-    static inline C tk_div_##T(C a, C b) { return b == 0 ? 0 : (C)(a / b); }                       \
-    static inline C tk_rem_##T(C a, C b) { return b == 0 ? a : (C)(a % b); }                       \
+    static inline C tk_div_##T(C a, C b) { return (C)(b == 0 ? 0 : a / b); }                       \
+    static inline C tk_rem_##T(C a, C b) { return (C)(b == 0 ? a : a % b); }                       \
     static inline C tk_abs_##T(C a) { return a; }                                                  \
     static inline C tk_shr_##T(C a, C n) { return (C)(n < BITS ? (W)a >> (n & (BITS - 1)) : 0); }  \
     static inline C tk_cdiv_##T(C a, C b) {                                                        \
-        return b == 0 ? 0 : (C)((W)(a / b) + (a % b != 0 ? 1 : 0));                                \
+        return (C)(b == 0 ? 0 : (W)(a / b) + (a % b != 0 ? 1 : 0));                                \
     }
 
 #define TK_SINT_OPS(T, C, U, W, BITS)                                                              \
     TK_INT_OPS(T, C, U, W, BITS)                                                                   \
     static inline C tk_div_##T(C a, C b) {                                                         \
-        return b == 0 ? 0 : b == -1 ? tk_neg_##T(a) : (C)(a / b);                                  \
+        return (C)(b == 0 ? 0 : b == -1 ? tk_neg_##T(a) : a / b);                                  \
     }                                                                                              \
-    static inline C tk_rem_##T(C a, C b) { return b == 0 ? a : b == -1 ? 0 : (C)(a % b); }         \
+    static inline C tk_rem_##T(C a, C b) { return (C)(b == 0 ? a : b == -1 ? 0 : a % b); }         \
     static inline C tk_abs_##T(C a) { return a < 0 ? tk_neg_##T(a) : a; }                          \
     static inline C tk_shr_##T(C a, C n) { return (C)(a >> ((U)n < BITS ? (int)n : BITS - 1)); }   \
     /* The truncated quotient is one too small where the true one is positive and no integer. */   \
