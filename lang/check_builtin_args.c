@@ -296,6 +296,9 @@ bool tk_bi_choice(tk_bcall *b, uint32_t i, uint32_t n, const char *const *words,
 bool tk_bi_type(tk_bcall *b, uint32_t i, tk_dtype *out) {
     tk_value v = tk_check_expr(b->c, b->arg[i]);
     *out = TK_DTYPE_DEP;
+    if (v.kind == TK_V_NAME) {
+        v = tk_read(b->c, v); // unknown
+    }
     if (v.kind == TK_V_ERROR) {
         return false;
     }
@@ -396,24 +399,7 @@ void tk_bi_operand(tk_bcall *b, tk_x *x, uint32_t i, tk_value v) {
     x->varying |= v.varying;
 }
 
-tk_value tk_bi_result(tk_bcall *b, tk_x *x) {
-    switch (x->type->kind) {
-    case TK_T_VALUE:
-        return tk_make_value(b->c, x);
-    case TK_T_TUPLE:
-    case TK_T_VOID:
-    case TK_T_TENSOR:
-    case TK_T_ERROR:
-        break;
-    }
-    tk_value v = {.kind = TK_V_VOID, .span = b->call->span};
-    v.kind = x->type->kind == TK_T_TUPLE ? TK_V_TUPLE : TK_V_VOID;
-    v.type = x->type;
-    v.varying = x->varying;
-    v.x = x;
-    v.n = x->type->n;
-    return v;
-}
+tk_value tk_bi_result(tk_bcall *b, tk_x *x) { return tk_make_value(b->c, x); }
 
 tk_value tk_bi_unary(tk_bcall *b, const tk_type *type, tk_value v) {
     tk_x *x = tk_bi_node(b, type, 1);

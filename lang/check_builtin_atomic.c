@@ -51,6 +51,9 @@ static bool tensor_fits(tk_bcall *b, tk_value v) {
 
 static bool read_view(tk_bcall *b, tk_value *out) {
     tk_value v = tk_check_expr(b->c, b->arg[0]);
+    if (v.kind == TK_V_NAME) {
+        v = tk_read(b->c, v); // unknown
+    }
     *out = v;
     if (v.kind == TK_V_ERROR) {
         return false;

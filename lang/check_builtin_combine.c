@@ -40,6 +40,9 @@ static bool read_operands(tk_bcall *b, const char *verb, operands *o) {
 static bool combine(tk_bcall *b, uint32_t param, const operands *o, struct tk_inst **out) {
     *out = NULL;
     tk_value f = tk_check_expr(b->c, b->arg[param]);
+    if (f.kind == TK_V_NAME) {
+        f = tk_read(b->c, f); // unknown
+    }
     if (f.kind == TK_V_ERROR) {
         return false;
     }

@@ -63,6 +63,8 @@ tk_arena *tk_checker_arena(tk_checker *c);
 tk_diags *tk_checker_diags(tk_checker *c);
 bool tk_checker_general(const tk_checker *c); // parameters unbound
 bool tk_checker_lifted(const tk_checker *c);  // inside a lifted instance (a combine of reduce or scan too)
+// In a branch that only some bindings of the compile-time parameters take (general checking).
+bool tk_checker_conditional(const tk_checker *c);
 // The number of grid axes of the kernel being checked (0 without `grid`); -1 where it is not known: a function in general checking.
 int tk_checker_grid(const tk_checker *c);
 
