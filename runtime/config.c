@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config, context, status texts.
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+const char *tkc_version(void) {
+    return TEXT(TKC_VERSION_MAJOR) "." TEXT(TKC_VERSION_MINOR) "." TEXT(TKC_VERSION_PATCH);
+}
+
+const char *tkc_status_text(tkc_status s) {
+    switch (s) {
+    case TKC_OK: return "success";
+    case TKC_ERROR_SOURCE: return "errors in the program";
+    case TKC_ERROR_LAUNCH: return "the launch was refused";
+    case TKC_ERROR_CHECK: return "a check failed while the kernel ran";
+    case TKC_ERROR_ARGUMENT: return "a wrong argument to the library";
+    case TKC_ERROR_MEMORY: return "out of memory";
+    case TKC_ERROR_IO: return "a file could not be read";
+    case TKC_ERROR_DEVICE: return "no such device, or it failed";
+    case TKC_ERROR_INTERNAL: return "internal error of tkc";
+    }
+    return "unknown status";
+}
+
+void tkc_text_free(tkc_text *t) {
+    if (t) {
+        free(t->at);
+        t->at = NULL;
+        t->size = 0;
+    }
+}
+
+tkc_config *tkc_config_create(void) {
+    return calloc(1, sizeof(tkc_config));
+}
+
+void tkc_config_destroy(tkc_config *c) {
+    free(c);
+}
+
+void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size_t size), void (*release)(void *user, void *block),
+                          void *user) {
+    if (c) {
+        bool both = alloc && release; // one without the other would mix allocators
+        c->from = both ? (tk_allocator){alloc, release, user} : (tk_allocator){NULL, NULL, NULL};
+    }
+}
+
+void tkc_config_threads(tkc_config *c, unsigned n) {
+    if (c) {
+        c->threads = n;
+    }
+}
+
+void tkc_config_werror(tkc_config *c, bool on) {
+    if (c) {
+        c->werror = on;
+    }
+}
+
+void tkc_config_debug(tkc_config *c, bool on) {
+    if (c) {
+        c->debug = on;
+    }
+}
+
+void tkc_config_import(tkc_config *c, tkc_import_fn fn, void *user) {
+    if (c) {
+        c->import = fn;
+        c->import_user = user;
+    }
+}
+
+void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *line), void *user) {
+    if (c) {
+        c->print = fn;
+        c->print_user = user;
+    }
+}
+
+tkc_status tkc_context_create(const tkc_config *config, tkc_context **context) {
+    if (!context) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    *context = NULL;
+    static const tkc_config defaults;
+    if (!config) {
+        config = &defaults;
+    }
+    tkc_context *c = mem_alloc(config, sizeof *c);
+    if (!c) {
+        return TKC_ERROR_MEMORY;
+    }
+    c->config = *config;
+    if (pthread_mutex_init(&c->print_lock, NULL) != 0) {
+        mem_free(config, c);
+        return TKC_ERROR_MEMORY;
+    }
+    *context = c;
+    return TKC_OK;
+}
+
+void tkc_context_destroy(tkc_context *context) {
+    if (!context) {
+        return;
+    }
+    tkc_config config = context->config;
+    pthread_mutex_destroy(&context->print_lock);
+    mem_free(&config, context);
+}
