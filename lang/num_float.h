@@ -161,32 +161,40 @@ static inline double tk_sigmoid_f64(double x) {
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-#define TK_LIBM_1(OP)                                                                              \
-    static inline double tk_##OP##_f64(double x) { return OP(x); }
-#define TK_MATH_1(OP)                                                                              \
+#define TK_MATH_FROM_F64(OP)                                                                       \
     static inline float tk_##OP##_f32(float x) { return (float)tk_##OP##_f64((double)x); }
+#define TK_MATH_1(OP)                                                                              \
+    static inline double tk_##OP##_f64(double x) { return OP(x); }                                 \
+    TK_MATH_FROM_F64(OP)
 #define TK_MATH_2(OP)                                                                              \
     static inline double tk_##OP##_f64(double x, double y) { return OP(x, y); }                    \
     static inline float tk_##OP##_f32(float x, float y) {                                          \
         return (float)tk_##OP##_f64((double)x, (double)y);                                         \
     }
-#define TK_MATH_LIST(X)                                                                            \
-    X(exp)                                                                                         \
-    X(exp2)                                                                                        \
-    X(expm1)                                                                                       \
-    X(log) X(log2) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh)   \
-        X(erf)
 
-TK_MATH_LIST(TK_LIBM_1)
-TK_MATH_LIST(TK_MATH_1)
-TK_MATH_1(rsqrt)
-TK_MATH_1(sigmoid)
+TK_MATH_1(exp)
+TK_MATH_1(exp2)
+TK_MATH_1(expm1)
+TK_MATH_1(log)
+TK_MATH_1(log2)
+TK_MATH_1(log1p)
+TK_MATH_1(sin)
+TK_MATH_1(cos)
+TK_MATH_1(tan)
+TK_MATH_1(asin)
+TK_MATH_1(acos)
+TK_MATH_1(atan)
+TK_MATH_1(sinh)
+TK_MATH_1(cosh)
+TK_MATH_1(tanh)
+TK_MATH_1(erf)
 TK_MATH_2(atan2)
 TK_MATH_2(pow)
+TK_MATH_FROM_F64(rsqrt)
+TK_MATH_FROM_F64(sigmoid)
 
-#undef TK_MATH_LIST
 #undef TK_MATH_2
 #undef TK_MATH_1
-#undef TK_LIBM_1
+#undef TK_MATH_FROM_F64
 
 #endif
