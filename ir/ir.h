@@ -28,7 +28,11 @@
 typedef uint32_t tk_vid;
 typedef uint32_t tk_loc; // index into tk_module.locs; 0 = unknown
 
-enum { TK_ANY = -1, TK_MAX_GRID = 5 };
+enum {
+    TK_ANY = -1,
+    TK_MAX_GRID = 5,
+    TK_MAX_REGION_DEPTH = 1000, // regions in regions: what recursion over a function may rely on
+};
 
 typedef enum tk_opcode {
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC) TK_OP_##ID,
