@@ -12,6 +12,7 @@
 #include "ir/pass.h"
 #include "lang/check.h"
 #include "parser/parse.h"
+#include "runtime/stdlib_embed.h"
 #include "runtime/tkc.h"
 
 #include <pthread.h>
@@ -103,6 +104,8 @@ const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d); // 
 // ---- Loading (load.c) ----------------------------------------------------------------------------------
 // Parses the root's text and everything that it imports into program->unit. Diagnostics in w.
 void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size);
+// "std/NAME.tk", or NULL.
+const struct tk_embedded *stdlib_find(const char *path);
 // Reads a whole file into `a`. NULL and *why.
 char *read_file(tk_arena *a, const char *path, size_t *size, const char **why);
 

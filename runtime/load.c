@@ -2,7 +2,6 @@
 // Loading: a root text and what it imports become one unit. Paths in "std/" are the library's own files; others are joined to
 // the importing file's folder and come from the caller's callback or from disk. One path is loaded once.
 #include "runtime/internal.h"
-#include "runtime/stdlib_embed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,9 +61,9 @@ static bool is_std(const char *path) {
     return strncmp(path, "std/", 4) == 0;
 }
 
-static const struct tk_embedded *find_std(const char *path) {
-    for (size_t i = 0; i < tk_stdlib_count; i++) {
-        if (strcmp(tk_stdlib_files[i].name, path) == 0) {
+const struct tk_embedded *stdlib_find(const char *path) {
+    for (size_t i = 0; is_std(path) && i < tk_stdlib_count; i++) {
+        if (strcmp(tk_stdlib_files[i].name, path + 4) == 0) {
             return &tk_stdlib_files[i];
         }
     }
@@ -155,7 +154,7 @@ static uint32_t add_from_callback(tk_work *w, tkc_program *p, const char *path, 
 
 static uint32_t load_source(tk_work *w, tkc_program *p, const char *path, const char **why) {
     if (is_std(path)) {
-        const struct tk_embedded *e = find_std(path);
+        const struct tk_embedded *e = stdlib_find(path);
         if (!e) {
             *why = "the library has no such file";
             return 0;
@@ -206,7 +205,7 @@ static void load_imports(loader *l, uint32_t file);
 static void suggest_std(loader *l, tk_diag *d, const char *path) {
     const char **name = TK_NEW_ARRAY(&l->w->arena, const char *, tk_stdlib_count + 1);
     for (size_t i = 0; i < tk_stdlib_count; i++) {
-        name[i] = tk_stdlib_files[i].name;
+        name[i] = tk_format(&l->w->arena, "std/%s", tk_stdlib_files[i].name);
     }
     const char *near = tk_nearest(&l->w->arena, path, name, tk_stdlib_count);
     if (near) {

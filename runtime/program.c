@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs: made from a string or a file, checked, const.
 #include "runtime/internal.h"
-#include "runtime/stdlib_embed.h"
 
 #include <string.h>
 
@@ -17,12 +16,11 @@ static void fetch_text(tk_work *w, program_make *m) {
     if (m->text) {
         return;
     }
-    for (size_t i = 0; i < tk_stdlib_count; i++) {
-        if (strcmp(tk_stdlib_files[i].name, m->name) == 0) {
-            m->text = tk_stdlib_files[i].text;
-            m->size = tk_stdlib_files[i].size;
-            return;
-        }
+    const struct tk_embedded *e = stdlib_find(m->name);
+    if (e) {
+        m->text = e->text;
+        m->size = e->size;
+        return;
     }
     const char *why;
     m->text = read_file(&w->arena, m->name, &m->size, &why);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants: a kernel compiled for one set of compile-time parameters. Found by key, made once, kept with the kernel.
+#include "runtime/internal.h"
+
+#include <string.h>
+
+// A frame holds all tiles of one program; each thread has one.
+#define MAX_FRAME ((size_t)1 << 30)
+
+tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, const tk_bound *b, const char *pass) {
+    tk_program *p = tk_instantiate(&w->arena, unit, b, &w->diags);
+    if (!p || w->diags.errors) {
+        return NULL;
+    }
+    tk_module *m = tk_build_module(arena, unit->sources, p, w->config->debug);
+    tk_pipeline_opts o;
+    memset(&o, 0, sizeof o);
+    o.after = pass;
+    o.debug = w->config->debug;
+    return tk_pipeline_run(m, &w->config->from, &w->diags, &o) ? m : NULL;
+}
+
+static const variant *find(tkc_kernel *k, const char *key) {
+    pthread_mutex_lock(&k->list_lock);
+    const variant *v = k->variants;
+    while (v && strcmp(v->key, key) != 0) {
+        v = v->next;
+    }
+    pthread_mutex_unlock(&k->list_lock);
+    return v;
+}
+
+// Everything that a variant keeps is in its own arena; the sources are the kernel's.
+static bool fill(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b, variant *v) {
+    v->key = tk_strdup(&v->arena, b->key);
+    v->module = compile_module(w, &v->arena, unit, b, NULL);
+    if (!v->module) {
+        return false;
+    }
+    v->module->sources = &k->sources;
+    v->plan = tk_plan_make(&v->arena, v->module, &w->diags, MAX_FRAME);
+    return v->plan != NULL;
+}
+
+static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b) {
+    const tkc_config *c = w->config;
+    variant *v = mem_alloc(c, sizeof *v);
+    if (!v) {
+        tk_fail_memory(&w->guard);
+    }
+    // The variant is in no arena: its failures land here first, then go on to the caller's guard.
+    tk_guard guard;
+    memset(&guard, 0, sizeof guard);
+    jmp_buf outer;
+    memcpy(&outer, &w->guard.jump, sizeof outer);
+    tk_arena_init(&v->arena, &c->from, &w->guard);
+    bool volatile ok = false;
+    bool volatile failed = true;
+    if (setjmp(w->guard.jump) == 0) {
+        ok = fill(w, k, unit, b, v);
+        failed = false;
+    }
+    memcpy(&w->guard.jump, &outer, sizeof outer);
+    if (!ok) {
+        tk_arena_release(&v->arena);
+        mem_free(c, v);
+        if (failed) {
+            pthread_mutex_unlock(&k->compile_lock);
+            longjmp(w->guard.jump, 1);
+        }
+        return NULL;
+    }
+    v->arena.guard = NULL;
+    pthread_mutex_lock(&k->list_lock);
+    v->next = k->variants;
+    k->variants = v;
+    pthread_mutex_unlock(&k->list_lock);
+    return v;
+}
+
+const variant *variant_get(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b) {
+    const variant *v = find(k, b->key);
+    if (v) {
+        return v;
+    }
+    pthread_mutex_lock(&k->compile_lock);
+    v = find(k, b->key);
+    if (!v) {
+        v = make(w, k, unit, b);
+    }
+    pthread_mutex_unlock(&k->compile_lock);
+    return v;
+}
+
+void variants_destroy(tkc_kernel *k) {
+    for (variant *v = k->variants, *next; v; v = next) {
+        next = v->next;
+        tk_arena_release(&v->arena);
+        mem_free(&k->program->context->config, v);
+    }
+    k->variants = NULL;
+}
+
+size_t tkc_kernel_variant_count(const tkc_kernel *kernel) {
+    size_t n = 0;
+    if (kernel) {
+        tkc_kernel *k = (tkc_kernel *)(uintptr_t)kernel;
+        pthread_mutex_lock(&k->list_lock);
+        for (const variant *v = k->variants; v; v = v->next) {
+            n++;
+        }
+        pthread_mutex_unlock(&k->list_lock);
+    }
+    return n;
+}
