@@ -42,32 +42,30 @@ static bool fill(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound 
     return v->plan != NULL;
 }
 
-static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b) {
+// Makes a variant and adds it to the list. A failure of the compile (memory, internal) is not passed on by a jump, so that the
+// caller can unlock first: then *failed is set.
+static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b, bool *failed) {
     const tkc_config *c = w->config;
     variant *v = mem_alloc(c, sizeof *v);
     if (!v) {
-        tk_fail_memory(&w->guard);
+        w->guard.fail = TK_FAIL_MEMORY;
+        *failed = true;
+        return NULL;
     }
-    // The variant is in no arena: its failures land here first, then go on to the caller's guard.
-    tk_guard guard;
-    memset(&guard, 0, sizeof guard);
+    tk_arena_init(&v->arena, &c->from, &w->guard);
     jmp_buf outer;
     memcpy(&outer, &w->guard.jump, sizeof outer);
-    tk_arena_init(&v->arena, &c->from, &w->guard);
     bool volatile ok = false;
-    bool volatile failed = true;
+    bool volatile jumped = true;
     if (setjmp(w->guard.jump) == 0) {
         ok = fill(w, k, unit, b, v);
-        failed = false;
+        jumped = false;
     }
     memcpy(&w->guard.jump, &outer, sizeof outer);
+    *failed = jumped;
     if (!ok) {
         tk_arena_release(&v->arena);
         mem_free(c, v);
-        if (failed) {
-            pthread_mutex_unlock(&k->compile_lock);
-            longjmp(w->guard.jump, 1);
-        }
         return NULL;
     }
     v->arena.guard = NULL;
@@ -83,12 +81,16 @@ const variant *variant_get(tk_work *w, tkc_kernel *k, const tk_unit *unit, const
     if (v) {
         return v;
     }
+    bool failed = false;
     pthread_mutex_lock(&k->compile_lock);
     v = find(k, b->key);
     if (!v) {
-        v = make(w, k, unit, b);
+        v = make(w, k, unit, b, &failed);
     }
     pthread_mutex_unlock(&k->compile_lock);
+    if (failed) {
+        longjmp(w->guard.jump, 1);
+    }
     return v;
 }
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launching: everything that can be wrong with the arguments is found here, before a device sees them.
+#include "runtime/internal.h"
+
+#include "lang/num.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct launch_call {
+    tkc_kernel *kernel;
+    tkc_device *device;
+    const tkc_arg *args;
+    size_t nargs;
+    const tkc_launch_options *options;
+} launch_call;
+
+static bool check_memory(tk_work *w, const tk_kparam *p, const tkc_tensor *t) {
+    int64_t n;
+    if (!tensor_elems(t, &n)) {
+        work_fail(w, TKC_ERROR_LAUNCH, "too-many-elements", "'%s' has more than 2^63 - 1 elements", p->name);
+        return false;
+    }
+    if (n == 0) {
+        return true;
+    }
+    if (!t->data) {
+        work_fail(w, TKC_ERROR_LAUNCH, "null-data", "'%s' has %lld elements but no memory", p->name, (long long)n);
+        return false;
+    }
+    size_t size = tkc_dtype_size(t->dtype);
+    if ((uintptr_t)t->data % size != 0) {
+        work_fail(w, TKC_ERROR_LAUNCH, "misaligned", "the memory of '%s' is not aligned to its %s elements (%zu bytes)", p->name,
+                  tkc_dtype_name(t->dtype), size);
+        return false;
+    }
+    // The last element's address must be reachable without overflow of 64-bit byte offsets.
+    int64_t span = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        int64_t bytes, far;
+        if (t->stride[i] == INT64_MIN ||
+            __builtin_mul_overflow(t->stride[i] < 0 ? -t->stride[i] : t->stride[i], (int64_t)size, &bytes) ||
+            __builtin_mul_overflow(bytes, t->dim[i] - 1, &far) || __builtin_add_overflow(span, far, &span)) {
+            work_fail(w, TKC_ERROR_LAUNCH, "stride-overflow", "the strides of '%s' reach beyond 2^63 bytes", p->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool scalar_int(tk_const *out, tk_dtype t, const tkc_arg *arg) {
+    bool negative = arg->kind == TKC_ARG_INT && arg->i < 0;
+    uint64_t magnitude = negative ? 0 - (uint64_t)arg->i : (uint64_t)arg->i;
+    if (t == TK_BOOL) {
+        *out = tk_const_bool(magnitude != 0);
+        return magnitude <= 1 && !negative;
+    }
+    if (!tk_num_holds_int(t, negative, magnitude)) {
+        return false;
+    }
+    *out = negative ? tk_const_i64(t, arg->i) : tk_const_u64(t, magnitude);
+    return true;
+}
+
+static bool convert_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg, tk_const *out) {
+    if (arg->kind == TKC_ARG_NONE) {
+        *out = tk_cast(p->def, t);
+        return true;
+    }
+    if (arg->kind == TKC_ARG_FLOAT) {
+        if (!tk_dtype_is_float(t)) {
+            work_fail(w, TKC_ERROR_LAUNCH, "scalar-type", "parameter '%s' is of type %s; a float was given", p->name, tk_dtype_name(t));
+            return false;
+        }
+        *out = tk_const_f64(t, arg->f);
+        if (tk_const_is_inf(*out) && !isinf(arg->f)) {
+            work_fail(w, TKC_ERROR_LAUNCH, "scalar-range", "%g does not fit parameter '%s' of type %s", arg->f, p->name, tk_dtype_name(t));
+            return false;
+        }
+        return true;
+    }
+    if (!scalar_int(out, t, arg)) {
+        const char *fmt = arg->kind == TKC_ARG_UINT ? "%llu does not fit parameter '%s' of type %s exactly"
+                                                    : "%lld does not fit parameter '%s' of type %s exactly";
+        const char *text = arg->kind == TKC_ARG_UINT
+                               ? tk_format(&w->arena, "%llu", (unsigned long long)arg->i)
+                               : tk_format(&w->arena, "%lld", (long long)arg->i);
+        (void)fmt;
+        work_fail(w, TKC_ERROR_LAUNCH, "scalar-range", "%s does not fit parameter '%s' of type %s exactly", text, p->name, tk_dtype_name(t));
+        return false;
+    }
+    return true;
+}
+
+static void check_overlaps(tk_work *w, const tk_kernel_info *info, const launch *l) {
+    for (uint32_t i = 0; i < l->narg; i++) {
+        for (uint32_t j = i + 1; j < l->narg; j++) {
+            const tk_kparam *p = &info->param[l->param[i]], *q = &info->param[l->param[j]];
+            bool written = l->is_tensor[i] && l->is_tensor[j] && (p->access != TK_IN || q->access != TK_IN);
+            if (written && tensors_overlap(&l->tensor[i], &l->tensor[j])) {
+                const char *one = p->access != TK_IN ? p->name : q->name;
+                const char *other = p->access != TK_IN ? q->name : p->name;
+                work_fail(w, TKC_ERROR_LAUNCH, "overlap", "'%s' is written and shares memory with '%s'", one, other);
+            }
+        }
+    }
+}
+
+// Collects what is given, in the order of the IR kernel's parameters.
+static void collect(tk_work *w, const launch_call *c, const tk_bound *b, launch *l) {
+    static const tkc_arg none = {.kind = TKC_ARG_NONE};
+    const tk_kernel_info *info = c->kernel->info;
+    l->param = TK_NEW_ARRAY(&w->arena, uint32_t, info->nparam + 1);
+    l->tensor = TK_NEW_ARRAY(&w->arena, tkc_tensor, info->nparam + 1);
+    l->scalar = TK_NEW_ARRAY(&w->arena, tk_const, info->nparam + 1);
+    l->is_tensor = TK_NEW_ARRAY(&w->arena, bool, info->nparam + 1);
+    for (uint32_t i = 0; i < info->nparam; i++) {
+        const tk_kparam *p = &info->param[i];
+        const tkc_arg *arg = i < c->nargs ? &c->args[i] : &none;
+        if (!b->param[i]) {
+            continue;
+        }
+        uint32_t n = l->narg++;
+        l->param[n] = i;
+        l->is_tensor[n] = p->is_tensor;
+        if (p->is_tensor) {
+            l->tensor[n] = arg->tensor;
+            check_memory(w, p, &arg->tensor);
+        } else {
+            convert_scalar(w, p, b->param[i]->dtype, arg, &l->scalar[n]);
+        }
+    }
+    if (!w->diags.errors) {
+        check_overlaps(w, info, l);
+    }
+}
+
+static void run_launch(tk_work *w, void *arg) {
+    launch_call *c = arg;
+    tk_unit *unit = unit_view(w, c->kernel);
+    tk_bound *b = bind_args(w, c->kernel, unit, c->args, c->nargs, NULL, 0, true);
+    launch l;
+    memset(&l, 0, sizeof l);
+    l.work = w;
+    l.kernel = c->kernel;
+    l.options = c->options;
+    if (b) {
+        collect(w, c, b, &l);
+    }
+    if (!b || w->diags.errors) {
+        return;
+    }
+    l.variant = variant_get(w, c->kernel, unit, b);
+    if (l.variant && !w->diags.errors) {
+        c->device->table->launch(c->device, &l);
+    }
+}
+
+tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args, size_t nargs,
+                      const tkc_launch_options *options, tkc_report **report) {
+    if (report) {
+        *report = NULL;
+    }
+    if (!kernel || !device || (!args && nargs) || nargs == SIZE_MAX || kernel->program->context != device->context) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    tkc_launch_options o;
+    memset(&o, 0, sizeof o);
+    if (options) {
+        if (options->size < sizeof(size_t)) {
+            return TKC_ERROR_ARGUMENT;
+        }
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    }
+    tk_work w;
+    work_init(&w, &kernel->program->context->config);
+    launch_call c = {kernel, device, args, nargs, &o};
+    return work_end(&w, work_run(&w, run_launch, &c), report);
+}
