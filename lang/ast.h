@@ -4,15 +4,16 @@
 // Nodes live in the compile's arena and carry the span of their text. Names are interned (tk_intern), so
 // equal names are equal pointers. The tree holds what was written: no types, no name resolution, no constant
 // folding; that is the checker's. A file with syntax errors still gives a tree of the items that parsed.
-// Lists are growable arrays; binary and postfix chains lean left; nesting is limited to TK_MAX_NESTING by the parser, so that
-// recursion over the tree is safe.
+// Lists are growable arrays; binary and postfix chains lean left. The parser limits how deep brackets nest
+// (TK_MAX_NESTING) and how high the tree is from an item to its last leaf (TK_MAX_HEIGHT: chains of operators
+// and of else-ifs count too), so that recursion over the tree is safe.
 #ifndef TK_LANG_AST_H
 #define TK_LANG_AST_H
 
 #include "lang/base.h"
 #include "lang/diag.h"
 
-enum { TK_MAX_NESTING = 256 };
+enum { TK_MAX_NESTING = 256, TK_MAX_HEIGHT = 500 };
 
 typedef struct tk_ident {
     const char *name; // interned
