@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the caller's arguments to a binding of the kernel's compile-time parameters and dimensions; tkc_resolve.
+// From the caller's arguments to a binding of the kernel's compile-time parameters and dimensions;
+// tkc_resolve.
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -23,11 +24,14 @@ bool tensor_elems(const tkc_tensor *t, int64_t *n) {
 
 static bool known_tensor(tk_work *w, const tk_kparam *p, const tkc_tensor *t, tk_arg_known *known) {
     if (!p->is_tensor) {
-        work_fail(w, TKC_ERROR_LAUNCH, "argument-kind", "parameter '%s' is a scalar; a tensor was given", p->name);
+        work_fail(w, TKC_ERROR_LAUNCH, "argument-kind",
+                  "parameter '%s' is a scalar; a tensor was given", p->name);
         return false;
     }
     if ((unsigned)t->dtype >= TK_DTYPE_COUNT || t->rank > TKC_MAX_RANK) {
-        work_fail(w, TKC_ERROR_ARGUMENT, "bad-tensor", "argument '%s' has no valid element type or a rank above %d", p->name, TKC_MAX_RANK);
+        work_fail(w, TKC_ERROR_ARGUMENT, "bad-tensor",
+                  "argument '%s' has no valid element type or a rank above %d", p->name,
+                  TKC_MAX_RANK);
         return false;
     }
     known->has_dtype = known->has_shape = true;
@@ -35,7 +39,8 @@ static bool known_tensor(tk_work *w, const tk_kparam *p, const tkc_tensor *t, tk
     known->rank = t->rank;
     for (uint32_t i = 0; i < t->rank; i++) {
         if (t->dim[i] < 0) {
-            work_fail(w, TKC_ERROR_LAUNCH, "negative-size", "dimension %u of '%s' is %lld", i, p->name, (long long)t->dim[i]);
+            work_fail(w, TKC_ERROR_LAUNCH, "negative-size", "dimension %u of '%s' is %lld", i,
+                      p->name, (long long)t->dim[i]);
             return false;
         }
         known->dim[i] = t->dim[i];
@@ -43,11 +48,13 @@ static bool known_tensor(tk_work *w, const tk_kparam *p, const tkc_tensor *t, tk
     return true;
 }
 
-static bool known_arg(tk_work *w, const tk_kparam *p, const tkc_arg *arg, bool exact, tk_arg_known *known) {
+static bool known_arg(tk_work *w, const tk_kparam *p, const tkc_arg *arg, bool exact,
+                      tk_arg_known *known) {
     switch (arg->kind) {
     case TKC_ARG_NONE:
         if (!p->optional) {
-            work_fail(w, TKC_ERROR_LAUNCH, "argument-missing", "parameter '%s' is not given", p->name);
+            work_fail(w, TKC_ERROR_LAUNCH, "argument-missing", "parameter '%s' is not given",
+                      p->name);
             return false;
         }
         known->given = p->has_default;
@@ -60,14 +67,16 @@ static bool known_arg(tk_work *w, const tk_kparam *p, const tkc_arg *arg, bool e
     case TKC_ARG_FLOAT:
         known->given = true;
         if (p->is_tensor) {
-            work_fail(w, TKC_ERROR_LAUNCH, "argument-kind", "parameter '%s' is a tensor; a scalar was given", p->name);
+            work_fail(w, TKC_ERROR_LAUNCH, "argument-kind",
+                      "parameter '%s' is a tensor; a scalar was given", p->name);
             return false;
         }
         return true;
     case TKC_ARG_UNKNOWN:
         known->given = true;
         if (exact) {
-            work_fail(w, TKC_ERROR_ARGUMENT, "argument-kind", "argument '%s' is unknown, which a launch does not take", p->name);
+            work_fail(w, TKC_ERROR_ARGUMENT, "argument-kind",
+                      "argument '%s' is unknown, which a launch does not take", p->name);
             return false;
         }
         return true;
@@ -76,13 +85,14 @@ static bool known_arg(tk_work *w, const tk_kparam *p, const tkc_arg *arg, bool e
     return false;
 }
 
-tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_arg *args, size_t nargs, const tkc_size *sizes,
-                    size_t nsizes, bool exact) {
+tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_arg *args,
+                    size_t nargs, const tkc_size *sizes, size_t nsizes, bool exact) {
     const tk_kernel_info *info = k->info;
     bool nothing = nargs == SIZE_MAX; // every argument given and unknown
     static const tkc_arg none = {.kind = TKC_ARG_NONE}, unknown = {.kind = TKC_ARG_UNKNOWN};
     if (!nothing && nargs > info->nparam) {
-        work_fail(w, TKC_ERROR_LAUNCH, "argument-count", "kernel '%s' has %u parameters; %zu arguments were given", info->name,
+        work_fail(w, TKC_ERROR_LAUNCH, "argument-count",
+                  "kernel '%s' has %u parameters; %zu arguments were given", info->name,
                   info->nparam, nargs);
         return NULL;
     }
@@ -107,7 +117,8 @@ tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_ar
     return b;
 }
 
-// ---- tkc_resolve --------------------------------------------------------------------------------------
+// ---- tkc_resolve
+// --------------------------------------------------------------------------------------
 typedef struct resolve_call {
     tkc_kernel *kernel;
     const tkc_arg *args;
@@ -117,11 +128,13 @@ typedef struct resolve_call {
     tkc_arg *out;
 } resolve_call;
 
-static void resolve_tensor(tk_work *w, const tk_kparam *p, const tk_type *t, const tkc_arg *given, tkc_arg *out) {
+static void resolve_tensor(tk_work *w, const tk_kparam *p, const tk_type *t, const tkc_arg *given,
+                           tkc_arg *out) {
     int64_t dim[TKC_MAX_RANK] = {0};
     for (uint32_t i = 0; i < t->rank; i++) {
         if (t->dim[i] < 0) {
-            work_fail(w, TKC_ERROR_LAUNCH, "unknown-size", "dimension '%s' of '%s' is not known: give an array, or its size by name",
+            work_fail(w, TKC_ERROR_LAUNCH, "unknown-size",
+                      "dimension '%s' of '%s' is not known: give an array, or its size by name",
                       p->dim[i], p->name);
             return;
         }
@@ -156,8 +169,8 @@ static void resolve(tk_work *w, void *arg) {
     }
 }
 
-tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, const tkc_size *sizes, size_t nsizes,
-                       tkc_arg *resolved, tkc_report **report) {
+tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, const tkc_size *sizes,
+                       size_t nsizes, tkc_arg *resolved, tkc_report **report) {
     if (report) {
         *report = NULL;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
+#define TEXT(x)  TEXT_(x)
 
 const char *tkc_version(void) {
     return TEXT(TKC_VERSION_MAJOR) "." TEXT(TKC_VERSION_MINOR) "." TEXT(TKC_VERSION_PATCH);
@@ -14,15 +14,24 @@ const char *tkc_version(void) {
 
 const char *tkc_status_text(tkc_status s) {
     switch (s) {
-    case TKC_OK: return "success";
-    case TKC_ERROR_SOURCE: return "errors in the program";
-    case TKC_ERROR_LAUNCH: return "the launch was refused";
-    case TKC_ERROR_CHECK: return "a check failed while the kernel ran";
-    case TKC_ERROR_ARGUMENT: return "a wrong argument to the library";
-    case TKC_ERROR_MEMORY: return "out of memory";
-    case TKC_ERROR_IO: return "a file could not be read";
-    case TKC_ERROR_DEVICE: return "no such device, or it failed";
-    case TKC_ERROR_INTERNAL: return "internal error of tkc";
+    case TKC_OK:
+        return "success";
+    case TKC_ERROR_SOURCE:
+        return "errors in the program";
+    case TKC_ERROR_LAUNCH:
+        return "the launch was refused";
+    case TKC_ERROR_CHECK:
+        return "a check failed while the kernel ran";
+    case TKC_ERROR_ARGUMENT:
+        return "a wrong argument to the library";
+    case TKC_ERROR_MEMORY:
+        return "out of memory";
+    case TKC_ERROR_IO:
+        return "a file could not be read";
+    case TKC_ERROR_DEVICE:
+        return "no such device, or it failed";
+    case TKC_ERROR_INTERNAL:
+        return "internal error of tkc";
     }
     return "unknown status";
 }
@@ -35,16 +44,12 @@ void tkc_text_free(tkc_text *t) {
     }
 }
 
-tkc_config *tkc_config_create(void) {
-    return calloc(1, sizeof(tkc_config));
-}
+tkc_config *tkc_config_create(void) { return calloc(1, sizeof(tkc_config)); }
 
-void tkc_config_destroy(tkc_config *c) {
-    free(c);
-}
+void tkc_config_destroy(tkc_config *c) { free(c); }
 
-void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size_t size), void (*release)(void *user, void *block),
-                          void *user) {
+void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size_t size),
+                          void (*release)(void *user, void *block), void *user) {
     if (c) {
         bool both = alloc && release; // one without the other would mix allocators
         c->from = both ? (tk_allocator){alloc, release, user} : (tk_allocator){NULL, NULL, NULL};

@@ -7,21 +7,15 @@
 #include <string.h>
 
 // The public enum repeats the list of lang/dtypes.def; this fails to compile where they differ.
-#define TK_DTYPE(ID, NAME, SIZE, CLASS, CTYPE) \
+#define TK_DTYPE(ID, NAME, SIZE, CLASS, CTYPE)                                                     \
     _Static_assert((int)TKC_##ID == (int)TK_##ID, "tkc_dtype follows lang/dtypes.def");
 #include "lang/dtypes.def"
 
-static bool known(tkc_dtype t) {
-    return (unsigned)t < TK_DTYPE_COUNT;
-}
+static bool known(tkc_dtype t) { return (unsigned)t < TK_DTYPE_COUNT; }
 
-const char *tkc_dtype_name(tkc_dtype t) {
-    return known(t) ? tk_dtype_name((tk_dtype)t) : NULL;
-}
+const char *tkc_dtype_name(tkc_dtype t) { return known(t) ? tk_dtype_name((tk_dtype)t) : NULL; }
 
-size_t tkc_dtype_size(tkc_dtype t) {
-    return known(t) ? tk_dtype_size((tk_dtype)t) : 0;
-}
+size_t tkc_dtype_size(tkc_dtype t) { return known(t) ? tk_dtype_size((tk_dtype)t) : 0; }
 
 bool tkc_dtype_from_name(const char *name, tkc_dtype *out) {
     tk_dtype t;
@@ -54,7 +48,8 @@ tkc_tensor tkc_tensor_make(void *data, tkc_dtype dtype, uint32_t rank, const int
     for (uint32_t i = rank < TKC_MAX_RANK ? rank : TKC_MAX_RANK; i-- > 0;) {
         t.dim[i] = dim[i];
         t.stride[i] = stride;
-        // A tensor without elements, or with too many, has no meaningful strides; the launch looks at the sizes.
+        // A tensor without elements, or with too many, has no meaningful strides; the launch looks
+        // at the sizes.
         int64_t next;
         stride = __builtin_mul_overflow(stride, dim[i] > 0 ? dim[i] : 1, &next) ? 0 : next;
     }

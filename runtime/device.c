@@ -8,9 +8,7 @@
 static const device_table *const devices[] = {&device_cpu};
 enum { NDEVICES = sizeof devices / sizeof *devices };
 
-const char *tkc_device_list(size_t i) {
-    return i < NDEVICES ? devices[i]->name : NULL;
-}
+const char *tkc_device_list(size_t i) { return i < NDEVICES ? devices[i]->name : NULL; }
 
 const char *tkc_device_name(const tkc_device *device) {
     return device ? device->table->name : NULL;
@@ -32,11 +30,12 @@ static void unknown_device(tk_work *w, void *arg) {
     for (size_t i = 0; i < NDEVICES; i++) {
         tk_buf_fmt(&b, ", %s", devices[i]->name);
     }
-    work_fail(w, TKC_ERROR_DEVICE, "unknown-device", "this build has no device '%s'; it has: auto%s", (const char *)arg,
-              tk_buf_text(&b));
+    work_fail(w, TKC_ERROR_DEVICE, "unknown-device",
+              "this build has no device '%s'; it has: auto%s", (const char *)arg, tk_buf_text(&b));
 }
 
-tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device, tkc_report **report) {
+tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device,
+                           tkc_report **report) {
     if (report) {
         *report = NULL;
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside the library: what stands behind the opaque types of tkc.h.
 //
-// Work that may fail in the middle runs under a tk_work: an arena, a guard and diagnostics for one call. The body runs inside
-// work_run; whatever it leaves (out of memory, an internal error, diagnostics) becomes a status and a report. Long-lived
-// objects (program, kernel, variant) own an arena each, filled once under such a guard and const afterwards. What calls on a
-// finished object must still intern or add (names and the texts of defines) goes to copies in the call's own arena (unit_view).
+// Work that may fail in the middle runs under a tk_work: an arena, a guard and diagnostics for one
+// call. The body runs inside work_run; whatever it leaves (out of memory, an internal error,
+// diagnostics) becomes a status and a report. Long-lived objects (program, kernel, variant) own an
+// arena each, filled once under such a guard and const afterwards. What calls on a finished object
+// must still intern or add (names and the texts of defines) goes to copies in the call's own arena
+// (unit_view).
 #ifndef TKC_RUNTIME_INTERNAL_H
 #define TKC_RUNTIME_INTERNAL_H
 
@@ -73,12 +75,14 @@ struct tkc_kernel {
     variant *variants;
 };
 
-// ---- Memory with the config's allocator (work.c) -------------------------------------------------------
+// ---- Memory with the config's allocator (work.c)
+// -------------------------------------------------------
 void *mem_alloc(const tkc_config *c, size_t size); // zeroed; NULL
 void mem_free(const tkc_config *c, void *p);
 bool text_copy(const tkc_config *c, const char *s, size_t n, tkc_text *out);
 
-// ---- Work of one call (work.c) -------------------------------------------------------------------------
+// ---- Work of one call (work.c)
+// -------------------------------------------------------------------------
 typedef struct tk_work {
     const tkc_config *config;
     tk_guard guard;
@@ -88,7 +92,8 @@ typedef struct tk_work {
     tkc_status status; // set by the body where an error is no source error
 } tk_work;
 void work_init(tk_work *w, const tkc_config *c);
-// Runs body(w, arg). TKC_OK, or: the body's w->status, TKC_ERROR_SOURCE where there are errors without one, MEMORY, INTERNAL.
+// Runs body(w, arg). TKC_OK, or: the body's w->status, TKC_ERROR_SOURCE where there are errors
+// without one, MEMORY, INTERNAL.
 tkc_status work_run(tk_work *w, void (*body)(tk_work *w, void *arg), void *arg);
 // The report of what was found (NULL where nothing was), then everything of the work is released.
 tkc_status work_end(tk_work *w, tkc_status s, tkc_report **report);
@@ -97,41 +102,47 @@ void work_guard_arena(tk_work *w, tk_arena *a);
 // An error without a place that gives the call this status.
 void work_fail(tk_work *w, tkc_status s, const char *id, const char *fmt, ...) TK_PRINTF(4, 5);
 
-// ---- Reports (report.c, report_json.c) -----------------------------------------------------------------
+// ---- Reports (report.c, report_json.c)
+// -----------------------------------------------------------------
 tkc_report *report_make(const tkc_config *c, const tk_sources *s, const tk_diags *d);
 const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d); // NULL: out of memory
 
-// ---- Loading (load.c) ----------------------------------------------------------------------------------
-// Parses the root's text and everything that it imports into program->unit. Diagnostics in w.
+// ---- Loading (load.c)
+// ---------------------------------------------------------------------------------- Parses the
+// root's text and everything that it imports into program->unit. Diagnostics in w.
 void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size);
 // "std/NAME.tk", or NULL.
 const struct tk_embedded *stdlib_find(const char *path);
 // Reads a whole file into `a`. NULL and *why.
 char *read_file(tk_arena *a, const char *path, size_t *size, const char **why);
 
-// ---- Binding and compiling (bind.c, variant.c) ---------------------------------------------------------
-// A copy of the program's unit for one call, with names and sources that may grow without touching the kernel's.
+// ---- Binding and compiling (bind.c, variant.c)
+// --------------------------------------------------------- A copy of the program's unit for one
+// call, with names and sources that may grow without touching the kernel's.
 tk_unit *unit_view(tk_work *w, const tkc_kernel *k);
-// Arguments as the checker sees them; NULL after w's diagnostics. `exact`: everything must be known (a launch).
-tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_arg *args, size_t nargs, const tkc_size *sizes,
-                    size_t nsizes, bool exact);
+// Arguments as the checker sees them; NULL after w's diagnostics. `exact`: everything must be known
+// (a launch).
+tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_arg *args,
+                    size_t nargs, const tkc_size *sizes, size_t nsizes, bool exact);
 // The compiled variant for a binding: found, or made. NULL after w's diagnostics.
 const variant *variant_get(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b);
 // The module after `pass` in the work's own arena (for dumps).
-tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, const tk_bound *b, const char *pass);
+tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, const tk_bound *b,
+                          const char *pass);
 void variants_destroy(tkc_kernel *k);
 
-// ---- Devices (device.c; one file a device) -------------------------------------------------------------
-// What a device is given: everything is checked already.
+// ---- Devices (device.c; one file a device)
+// ------------------------------------------------------------- What a device is given: everything
+// is checked already.
 typedef struct launch {
     tk_work *work;
     const tkc_kernel *kernel;
     const variant *variant;
-    uint32_t narg;          // those given, in the order of the IR kernel's parameters
-    uint32_t *param;        // index of each in kernel->info->param
-    tkc_tensor *tensor;     // [narg]
-    tk_const *scalar;       // [narg]
-    bool *is_tensor;        // [narg]
+    uint32_t narg;      // those given, in the order of the IR kernel's parameters
+    uint32_t *param;    // index of each in kernel->info->param
+    tkc_tensor *tensor; // [narg]
+    tk_const *scalar;   // [narg]
+    bool *is_tensor;    // [narg]
     const tkc_launch_options *options;
 } launch;
 

@@ -11,8 +11,10 @@ typedef struct kernel_make {
     size_t ndefine;
 } kernel_make;
 
-// The program's tables, to be added to in the kernel's arena: the arrays are copied, what they point to is shared.
-static void copy_tables(tk_arena *a, tk_sources *sources, tk_names *names, const tk_sources *from, const tk_names *from_names) {
+// The program's tables, to be added to in the kernel's arena: the arrays are copied, what they
+// point to is shared.
+static void copy_tables(tk_arena *a, tk_sources *sources, tk_names *names, const tk_sources *from,
+                        const tk_names *from_names) {
     tk_sources_init(sources, a);
     for (uint32_t i = 0; i < from->files.n; i++) {
         tk_vec_push(a, &sources->files, from->files.at[i]);
@@ -25,7 +27,8 @@ static void copy_tables(tk_arena *a, tk_sources *sources, tk_names *names, const
     }
 }
 
-static tk_unit *unit_with(tk_arena *a, const tk_unit *unit, const tk_sources *sources, tk_names *names) {
+static tk_unit *unit_with(tk_arena *a, const tk_unit *unit, const tk_sources *sources,
+                          tk_names *names) {
     tk_unit *u = TK_NEW(a, tk_unit);
     *u = *unit;
     u->sources = sources;
@@ -61,7 +64,8 @@ static tk_kernel_info *find_kernel(tk_work *w, kernel_make *m) {
         if (p->nkernel == 0) {
             work_fail(w, TKC_ERROR_SOURCE, "no-kernel", "the program has no kernel");
         } else {
-            work_fail(w, TKC_ERROR_SOURCE, "which-kernel", "the program has %u kernels; name one of: %s", p->nkernel, kernel_list(w, p));
+            work_fail(w, TKC_ERROR_SOURCE, "which-kernel",
+                      "the program has %u kernels; name one of: %s", p->nkernel, kernel_list(w, p));
         }
         return NULL;
     }
@@ -72,7 +76,8 @@ static tk_kernel_info *find_kernel(tk_work *w, kernel_make *m) {
             name[i] = p->kernel[i]->name;
         }
         tk_span none = {0, 0, 0};
-        tk_diag *d = tk_error(&w->diags, none, "unknown-kernel", "the program has no kernel '%s'", m->name);
+        tk_diag *d =
+            tk_error(&w->diags, none, "unknown-kernel", "the program has no kernel '%s'", m->name);
         const char *near = tk_nearest(&w->arena, m->name, name, p->nkernel);
         if (near) {
             tk_help(&w->diags, d, none, "did you mean '%s'?", near);
@@ -111,7 +116,8 @@ static void fill_params(tkc_kernel *k) {
     k->param = TK_NEW_ARRAY(&k->arena, tkc_param_info, k->info->nparam + 1);
     for (uint32_t i = 0; i < k->info->nparam; i++) {
         const tk_kparam *p = &k->info->param[i];
-        k->param[i] = (tkc_param_info){p->name, p->is_tensor, p->optional, (tkc_access)p->access, p->dtype, p->rank, p->dim};
+        k->param[i] = (tkc_param_info){p->name,  p->is_tensor, p->optional, (tkc_access)p->access,
+                                       p->dtype, p->rank,      p->dim};
     }
 }
 
@@ -151,8 +157,8 @@ static void make_kernel(tk_work *w, void *arg) {
     }
 }
 
-tkc_status tkc_kernel_create(tkc_program *program, const char *name, const tkc_define *defines, size_t ndefines,
-                             tkc_kernel **kernel, tkc_report **report) {
+tkc_status tkc_kernel_create(tkc_program *program, const char *name, const tkc_define *defines,
+                             size_t ndefines, tkc_kernel **kernel, tkc_report **report) {
     if (report) {
         *report = NULL;
     }
@@ -195,9 +201,7 @@ void tkc_kernel_destroy(tkc_kernel *kernel) {
     mem_free(c, kernel);
 }
 
-const char *tkc_kernel_name(const tkc_kernel *kernel) {
-    return kernel ? kernel->info->name : NULL;
-}
+const char *tkc_kernel_name(const tkc_kernel *kernel) { return kernel ? kernel->info->name : NULL; }
 
 size_t tkc_kernel_param_count(const tkc_kernel *kernel) {
     return kernel ? kernel->info->nparam : 0;
@@ -215,17 +219,13 @@ const tkc_cparam_info *tkc_kernel_cparam(const tkc_kernel *kernel, size_t i) {
     return kernel && i < kernel->info->ncparam ? &kernel->cparam[i] : NULL;
 }
 
-size_t tkc_kernel_dim_count(const tkc_kernel *kernel) {
-    return kernel ? kernel->info->ndim : 0;
-}
+size_t tkc_kernel_dim_count(const tkc_kernel *kernel) { return kernel ? kernel->info->ndim : 0; }
 
 const char *tkc_kernel_dim(const tkc_kernel *kernel, size_t i) {
     return kernel && i < kernel->info->ndim ? kernel->info->dim[i] : NULL;
 }
 
-size_t tkc_kernel_grid_count(const tkc_kernel *kernel) {
-    return kernel ? kernel->info->ngrid : 0;
-}
+size_t tkc_kernel_grid_count(const tkc_kernel *kernel) { return kernel ? kernel->info->ngrid : 0; }
 
 const char *tkc_kernel_grid_name(const tkc_kernel *kernel, size_t i) {
     return kernel && i < kernel->info->ngrid ? kernel->info->grid[i] : NULL;

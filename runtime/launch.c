@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching: everything that can be wrong with the arguments is found here, before a device sees them.
+// Launching: everything that can be wrong with the arguments is found here, before a device sees
+// them.
 #include "runtime/internal.h"
 
 #include "lang/num.h"
@@ -18,19 +19,22 @@ typedef struct launch_call {
 static bool check_memory(tk_work *w, const tk_kparam *p, const tkc_tensor *t) {
     int64_t n;
     if (!tensor_elems(t, &n)) {
-        work_fail(w, TKC_ERROR_LAUNCH, "too-many-elements", "'%s' has more than 2^63 - 1 elements", p->name);
+        work_fail(w, TKC_ERROR_LAUNCH, "too-many-elements", "'%s' has more than 2^63 - 1 elements",
+                  p->name);
         return false;
     }
     if (n == 0) {
         return true;
     }
     if (!t->data) {
-        work_fail(w, TKC_ERROR_LAUNCH, "null-data", "'%s' has %lld elements but no memory", p->name, (long long)n);
+        work_fail(w, TKC_ERROR_LAUNCH, "null-data", "'%s' has %lld elements but no memory", p->name,
+                  (long long)n);
         return false;
     }
     size_t size = tkc_dtype_size(t->dtype);
     if ((uintptr_t)t->data % size != 0) {
-        work_fail(w, TKC_ERROR_LAUNCH, "misaligned", "the memory of '%s' is not aligned to its %s elements (%zu bytes)", p->name,
+        work_fail(w, TKC_ERROR_LAUNCH, "misaligned",
+                  "the memory of '%s' is not aligned to its %s elements (%zu bytes)", p->name,
                   tkc_dtype_name(t->dtype), size);
         return false;
     }
@@ -39,9 +43,12 @@ static bool check_memory(tk_work *w, const tk_kparam *p, const tkc_tensor *t) {
     for (uint32_t i = 0; i < t->rank; i++) {
         int64_t bytes, far;
         if (t->stride[i] == INT64_MIN ||
-            __builtin_mul_overflow(t->stride[i] < 0 ? -t->stride[i] : t->stride[i], (int64_t)size, &bytes) ||
-            __builtin_mul_overflow(bytes, t->dim[i] - 1, &far) || __builtin_add_overflow(span, far, &span)) {
-            work_fail(w, TKC_ERROR_LAUNCH, "stride-overflow", "the strides of '%s' reach beyond 2^63 bytes", p->name);
+            __builtin_mul_overflow(t->stride[i] < 0 ? -t->stride[i] : t->stride[i], (int64_t)size,
+                                   &bytes) ||
+            __builtin_mul_overflow(bytes, t->dim[i] - 1, &far) ||
+            __builtin_add_overflow(span, far, &span)) {
+            work_fail(w, TKC_ERROR_LAUNCH, "stride-overflow",
+                      "the strides of '%s' reach beyond 2^63 bytes", p->name);
             return false;
         }
     }
@@ -62,31 +69,34 @@ static bool scalar_int(tk_const *out, tk_dtype t, const tkc_arg *arg) {
     return true;
 }
 
-static bool convert_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg, tk_const *out) {
+static bool convert_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg,
+                           tk_const *out) {
     if (arg->kind == TKC_ARG_NONE) {
         *out = tk_cast(p->def, t);
         return true;
     }
     if (arg->kind == TKC_ARG_FLOAT) {
         if (!tk_dtype_is_float(t)) {
-            work_fail(w, TKC_ERROR_LAUNCH, "scalar-type", "parameter '%s' is of type %s; a float was given", p->name, tk_dtype_name(t));
+            work_fail(w, TKC_ERROR_LAUNCH, "scalar-type",
+                      "parameter '%s' is of type %s; a float was given", p->name, tk_dtype_name(t));
             return false;
         }
         *out = tk_const_f64(t, arg->f);
         if (tk_const_is_inf(*out) && !isinf(arg->f)) {
-            work_fail(w, TKC_ERROR_LAUNCH, "scalar-range", "%g does not fit parameter '%s' of type %s", arg->f, p->name, tk_dtype_name(t));
+            work_fail(w, TKC_ERROR_LAUNCH, "scalar-range",
+                      "%g does not fit parameter '%s' of type %s", arg->f, p->name,
+                      tk_dtype_name(t));
             return false;
         }
         return true;
     }
     if (!scalar_int(out, t, arg)) {
-        const char *fmt = arg->kind == TKC_ARG_UINT ? "%llu does not fit parameter '%s' of type %s exactly"
-                                                    : "%lld does not fit parameter '%s' of type %s exactly";
         const char *text = arg->kind == TKC_ARG_UINT
                                ? tk_format(&w->arena, "%llu", (unsigned long long)arg->i)
                                : tk_format(&w->arena, "%lld", (long long)arg->i);
-        (void)fmt;
-        work_fail(w, TKC_ERROR_LAUNCH, "scalar-range", "%s does not fit parameter '%s' of type %s exactly", text, p->name, tk_dtype_name(t));
+        work_fail(w, TKC_ERROR_LAUNCH, "scalar-range",
+                  "%s does not fit parameter '%s' of type %s exactly", text, p->name,
+                  tk_dtype_name(t));
         return false;
     }
     return true;
@@ -96,11 +106,13 @@ static void check_overlaps(tk_work *w, const tk_kernel_info *info, const launch 
     for (uint32_t i = 0; i < l->narg; i++) {
         for (uint32_t j = i + 1; j < l->narg; j++) {
             const tk_kparam *p = &info->param[l->param[i]], *q = &info->param[l->param[j]];
-            bool written = l->is_tensor[i] && l->is_tensor[j] && (p->access != TK_IN || q->access != TK_IN);
+            bool written =
+                l->is_tensor[i] && l->is_tensor[j] && (p->access != TK_IN || q->access != TK_IN);
             if (written && tensors_overlap(&l->tensor[i], &l->tensor[j])) {
                 const char *one = p->access != TK_IN ? p->name : q->name;
                 const char *other = p->access != TK_IN ? q->name : p->name;
-                work_fail(w, TKC_ERROR_LAUNCH, "overlap", "'%s' is written and shares memory with '%s'", one, other);
+                work_fail(w, TKC_ERROR_LAUNCH, "overlap",
+                          "'%s' is written and shares memory with '%s'", one, other);
             }
         }
     }
@@ -161,7 +173,8 @@ tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *arg
     if (report) {
         *report = NULL;
     }
-    if (!kernel || !device || (!args && nargs) || nargs == SIZE_MAX || kernel->program->context != device->context) {
+    if (!kernel || !device || (!args && nargs) || nargs == SIZE_MAX ||
+        kernel->program->context != device->context) {
         return TKC_ERROR_ARGUMENT;
     }
     tkc_launch_options o;

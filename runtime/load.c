@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading: a root text and what it imports become one unit. Paths in "std/" are the library's own files; others are joined to
-// the importing file's folder and come from the caller's callback or from disk. One path is loaded once.
+// Loading: a root text and what it imports become one unit. Paths in "std/" are the library's own
+// files; others are joined to the importing file's folder and come from the caller's callback or
+// from disk. One path is loaded once.
 #include "runtime/internal.h"
 
 #include <errno.h>
@@ -57,9 +58,7 @@ char *read_file(tk_arena *a, const char *path, size_t *size, const char **why) {
     return text;
 }
 
-static bool is_std(const char *path) {
-    return strncmp(path, "std/", 4) == 0;
-}
+static bool is_std(const char *path) { return strncmp(path, "std/", 4) == 0; }
 
 const struct tk_embedded *stdlib_find(const char *path) {
     for (size_t i = 0; is_std(path) && i < tk_stdlib_count; i++) {
@@ -70,11 +69,13 @@ const struct tk_embedded *stdlib_find(const char *path) {
     return NULL;
 }
 
-// Joins `path` to the folder of `from` and takes out "." and "..": "a/b/k.tk" + "../c.tk" = "a/c.tk".
+// Joins `path` to the folder of `from` and takes out "." and "..": "a/b/k.tk" + "../c.tk" =
+// "a/c.tk".
 static const char *join(tk_arena *a, const char *from, const char *path) {
     const char *slash = strrchr(from, '/');
-    char *full = path[0] == '/' || !slash ? tk_strdup(a, path)
-                                          : tk_format(a, "%.*s/%s", (int)(slash - from), from, path);
+    char *full = path[0] == '/' || !slash
+                     ? tk_strdup(a, path)
+                     : tk_format(a, "%.*s/%s", (int)(slash - from), from, path);
     bool absolute = full[0] == '/';
     TK_VEC(const char *) part = {0};
     for (char *p = full, *end; *p; p = end) {
@@ -124,7 +125,8 @@ void tkc_import_text(tkc_import *import, const char *text, size_t size) {
     }
 }
 
-static uint32_t add_source(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size) {
+static uint32_t add_source(tk_work *w, tkc_program *p, const char *name, const char *text,
+                           size_t size) {
     (void)w;
     return tk_sources_add(&p->sources, name, text, size);
 }
@@ -146,8 +148,9 @@ static uint32_t add_from_callback(tk_work *w, tkc_program *p, const char *path, 
         tk_fail_memory(outer);
     }
     if (!source) {
-        *why = !found ? "the program's import callback does not have it"
-                      : in.given ? "larger than 64 MB" : "the program's import callback gave no text";
+        *why = !found     ? "the program's import callback does not have it"
+               : in.given ? "larger than 64 MB"
+                          : "the program's import callback gave no text";
     }
     return source;
 }
@@ -172,8 +175,8 @@ static uint32_t load_source(tk_work *w, tkc_program *p, const char *path, const 
 typedef struct loader {
     tk_work *w;
     tkc_program *p;
-    TK_VEC(uint32_t) stack;     // files being loaded, root first
-    TK_VEC(const char *) path;  // of each file of the unit
+    TK_VEC(uint32_t) stack;    // files being loaded, root first
+    TK_VEC(const char *) path; // of each file of the unit
 } loader;
 
 static uint32_t parse_file(loader *l, const char *path, uint32_t source) {
@@ -223,7 +226,8 @@ static void load_import(loader *l, uint32_t file, const tk_item *item) {
         }
         for (uint32_t k = 0; k < l->stack.n; k++) {
             if (l->stack.at[k] == i) {
-                tk_error(&l->w->diags, item->span, "import-cycle", "imports form a cycle: %s", cycle_text(l, i));
+                tk_error(&l->w->diags, item->span, "import-cycle", "imports form a cycle: %s",
+                         cycle_text(l, i));
                 return;
             }
         }
@@ -234,8 +238,8 @@ static void load_import(loader *l, uint32_t file, const tk_item *item) {
     const char *why = NULL;
     uint32_t source = p->unit.files.n < MAX_FILES ? load_source(l->w, p, path, &why) : 0;
     if (!source) {
-        tk_diag *d = tk_error(&l->w->diags, item->span, "import-missing", "cannot import '%s': %s", path,
-                              why ? why : "the program has more than 1000 files");
+        tk_diag *d = tk_error(&l->w->diags, item->span, "import-missing", "cannot import '%s': %s",
+                              path, why ? why : "the program has more than 1000 files");
         suggest_std(l, d, path);
         return;
     }
@@ -255,7 +259,8 @@ static void load_imports(loader *l, uint32_t file) {
             continue;
         }
         if (l->stack.n > TK_MAX_NESTING) {
-            tk_error(&l->w->diags, item->span, "import-depth", "imports nest deeper than %d files", TK_MAX_NESTING);
+            tk_error(&l->w->diags, item->span, "import-depth", "imports nest deeper than %d files",
+                     TK_MAX_NESTING);
             break;
         }
         load_import(l, file, item);

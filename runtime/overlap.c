@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether two strided tensors share a byte of memory.
 //
-// Tensor A's bytes are at a + sum_i s_i x_i + u with 0 <= x_i < n_i and 0 <= u < size; likewise B's. With the signs of the strides
-// turned (x' = n - 1 - x) a shared byte is a solution of sum_k c_k x_k = d with c_k > 0 and 0 <= x_k <= m_k: a bounded linear
-// Diophantine equation. It is searched from the greatest coefficient down, pruned by the range and by the gcd of what is
-// left. The search has a budget; where it runs out the answer is "not seen". The same approach decides NumPy's may_share_memory.
+// Tensor A's bytes are at a + sum_i s_i x_i + u with 0 <= x_i < n_i and 0 <= u < size; likewise
+// B's. With the signs of the strides turned (x' = n - 1 - x) a shared byte is a solution of sum_k
+// c_k x_k = d with c_k > 0 and 0 <= x_k <= m_k: a bounded linear Diophantine equation. It is
+// searched from the greatest coefficient down, pruned by the range and by the gcd of what is left.
+// The search has a budget; where it runs out the answer is "not seen". The same approach decides
+// NumPy's may_share_memory.
 #include "runtime/internal.h"
 
 #include <stdlib.h>

@@ -67,8 +67,8 @@ static tkc_status program_create(program_make *m, tkc_program **program, tkc_rep
     return s;
 }
 
-tkc_status tkc_program_from_string(tkc_context *context, const char *name, const char *text, size_t size,
-                                   tkc_program **program, tkc_report **report) {
+tkc_status tkc_program_from_string(tkc_context *context, const char *name, const char *text,
+                                   size_t size, tkc_program **program, tkc_report **report) {
     if (report) {
         *report = NULL;
     }
@@ -80,7 +80,8 @@ tkc_status tkc_program_from_string(tkc_context *context, const char *name, const
     return program_create(&m, program, report);
 }
 
-tkc_status tkc_program_from_file(tkc_context *context, const char *path, tkc_program **program, tkc_report **report) {
+tkc_status tkc_program_from_file(tkc_context *context, const char *path, tkc_program **program,
+                                 tkc_report **report) {
     if (report) {
         *report = NULL;
     }

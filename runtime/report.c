@@ -53,18 +53,12 @@ void tkc_report_destroy(tkc_report *r) {
     mem_free(&c, r);
 }
 
-size_t tkc_report_errors(const tkc_report *r) {
-    return r ? r->errors : 0;
-}
+size_t tkc_report_errors(const tkc_report *r) { return r ? r->errors : 0; }
 
-size_t tkc_report_warnings(const tkc_report *r) {
-    return r ? r->warnings : 0;
-}
+size_t tkc_report_warnings(const tkc_report *r) { return r ? r->warnings : 0; }
 
 const char *tkc_report_text(tkc_report *r, bool colour) {
     return !r ? "" : colour ? r->colour : r->plain;
 }
 
-const char *tkc_report_json(tkc_report *r) {
-    return r ? r->json : "[]";
-}
+const char *tkc_report_json(tkc_report *r) { return r ? r->json : "[]"; }

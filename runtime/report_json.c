@@ -45,7 +45,8 @@ static void set_place(tk_arena *a, json_t *o, const tk_sources *s, tk_span at, b
     set(o, "end_column", json_integer(col), ok);
 }
 
-static json_t *parts_json(tk_arena *a, const tk_sources *s, const tk_diag_part *part, uint32_t n, bool *ok) {
+static json_t *parts_json(tk_arena *a, const tk_sources *s, const tk_diag_part *part, uint32_t n,
+                          bool *ok) {
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < n; i++) {
         json_t *o = json_object();

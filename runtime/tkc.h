@@ -2,23 +2,26 @@
 // tkc: tile kernels as a C library.
 //
 // The data model, from the outside in:
-//   config   what a context is made with: allocator, threads, import and print callbacks. A plain bag of settings.
-//   context  owns what is shared. Everything else is made from one and must be destroyed before it.
-//   program  one source (a file or a string) with what it imports, parsed and checked. Immutable.
-//   kernel   a kernel of a program, with some compile-time parameters set. Compiled when first launched with arguments
+//   config   what a context is made with: allocator, threads, import and print callbacks. A plain
+//   bag of settings. context  owns what is shared. Everything else is made from one and must be
+//   destroyed before it. program  one source (a file or a string) with what it imports, parsed and
+//   checked. Immutable. kernel   a kernel of a program, with some compile-time parameters set.
+//   Compiled when first launched with arguments
 //            that need a new variant; variants are kept.
 //   device   where kernels run: "cpu"; chosen by name.
-//   tensor   the caller's memory with element type, sizes and strides; never owned, never freed here.
-//   report   what was found: errors, warnings with places, notes and helps, as text or JSON.
+//   tensor   the caller's memory with element type, sizes and strides; never owned, never freed
+//   here. report   what was found: errors, warnings with places, notes and helps, as text or JSON.
 //
-// Errors. Functions that can fail return a tkc_status. Those with a `report` argument put the messages there: if `report` is not
-// NULL, *report receives a new report (also on success, when there are warnings, else NULL), to be
-// released with tkc_report_destroy. On failure every other output is left NULL or untouched. Passing NULL where a pointer is
-// required, or values outside an enum, gives TKC_ERROR_ARGUMENT.
+// Errors. Functions that can fail return a tkc_status. Those with a `report` argument put the
+// messages there: if `report` is not NULL, *report receives a new report (also on success, when
+// there are warnings, else NULL), to be released with tkc_report_destroy. On failure every other
+// output is left NULL or untouched. Passing NULL where a pointer is required, or values outside an
+// enum, gives TKC_ERROR_ARGUMENT.
 //
-// Threads. A context, program, kernel and device may be used by any number of threads at once; creating and destroying are the owner's
-// business (nothing may be in use while it is destroyed). Config and report belong to one thread at a time.
-// No function prints, exits, or keeps state outside what it is given. Calls block until they are done.
+// Threads. A context, program, kernel and device may be used by any number of threads at once;
+// creating and destroying are the owner's business (nothing may be in use while it is destroyed).
+// Config and report belong to one thread at a time. No function prints, exits, or keeps state
+// outside what it is given. Calls block until they are done.
 #ifndef TKC_H
 #define TKC_H
 
@@ -39,21 +42,21 @@ extern "C" {
 #define TKC_VERSION_MAJOR 0
 #define TKC_VERSION_MINOR 1
 #define TKC_VERSION_PATCH 0
-#define TKC_MAX_RANK 8 /* of a tensor */
+#define TKC_MAX_RANK      8 /* of a tensor */
 
 /* "0.1.0"; static. */
 TKC_API const char *tkc_version(void);
 
 typedef enum tkc_status {
     TKC_OK = 0,
-    TKC_ERROR_SOURCE,    /* diagnostics: the program or a demand on it is wrong */
-    TKC_ERROR_LAUNCH,    /* the launch was refused: arguments, shapes, sizes, limits */
-    TKC_ERROR_CHECK,     /* a running program failed: assert, assume, a check of check mode */
-    TKC_ERROR_ARGUMENT,  /* this library was called wrongly */
-    TKC_ERROR_MEMORY,    /* out of memory */
-    TKC_ERROR_IO,        /* a file could not be read */
-    TKC_ERROR_DEVICE,    /* no such device, or it failed */
-    TKC_ERROR_INTERNAL,  /* a fault of tkc; the report says where */
+    TKC_ERROR_SOURCE,   /* diagnostics: the program or a demand on it is wrong */
+    TKC_ERROR_LAUNCH,   /* the launch was refused: arguments, shapes, sizes, limits */
+    TKC_ERROR_CHECK,    /* a running program failed: assert, assume, a check of check mode */
+    TKC_ERROR_ARGUMENT, /* this library was called wrongly */
+    TKC_ERROR_MEMORY,   /* out of memory */
+    TKC_ERROR_IO,       /* a file could not be read */
+    TKC_ERROR_DEVICE,   /* no such device, or it failed */
+    TKC_ERROR_INTERNAL, /* a fault of tkc; the report says where */
 } tkc_status;
 /* A short English phrase; static. */
 TKC_API const char *tkc_status_text(tkc_status s);
@@ -65,27 +68,34 @@ typedef struct tkc_kernel tkc_kernel;
 typedef struct tkc_device tkc_device;
 typedef struct tkc_report tkc_report;
 
-/* ---- Texts given to the caller: 0-terminated, `size` without the terminator; release with tkc_text_free. */
+/* ---- Texts given to the caller: 0-terminated, `size` without the terminator; release with
+ * tkc_text_free. */
 typedef struct tkc_text {
     char *at;
     size_t size;
 } tkc_text;
 TKC_API void tkc_text_free(tkc_text *t); /* t or t->at may be NULL */
 
-/* ---- Reports ---------------------------------------------------------------------------------------- */
-TKC_API void tkc_report_destroy(tkc_report *r); /* NULL is fine */
-TKC_API size_t tkc_report_errors(const tkc_report *r);   /* 0 for NULL, as the next */
+/* ---- Reports
+ * ---------------------------------------------------------------------------------------- */
+TKC_API void tkc_report_destroy(tkc_report *r);        /* NULL is fine */
+TKC_API size_t tkc_report_errors(const tkc_report *r); /* 0 for NULL, as the next */
 TKC_API size_t tkc_report_warnings(const tkc_report *r);
-/* As a compiler prints them: file:line:col: error: text, the line, a caret, notes, helps. Owned by the report. */
+/* As a compiler prints them: file:line:col: error: text, the line, a caret, notes, helps. Owned by
+ * the report. */
 TKC_API const char *tkc_report_text(tkc_report *r, bool colour);
-/* A JSON array of objects {severity, id, file, line, column, end_line, end_column, text, notes, helps}. Owned by the report. */
+/* A JSON array of objects {severity, id, file, line, column, end_line, end_column, text, notes,
+ * helps}. Owned by the report. */
 TKC_API const char *tkc_report_json(tkc_report *r);
 
-/* ---- Config ----------------------------------------------------------------------------------------- */
-/* NULL only when out of memory. Settings are copied; user pointers must live as long as the context. */
+/* ---- Config
+ * ----------------------------------------------------------------------------------------- */
+/* NULL only when out of memory. Settings are copied; user pointers must live as long as the
+ * context. */
 TKC_API tkc_config *tkc_config_create(void);
 TKC_API void tkc_config_destroy(tkc_config *c);
-/* Where all memory comes from; NULL functions mean malloc and free. Called from any thread. Blocks must be aligned for any type. */
+/* Where all memory comes from; NULL functions mean malloc and free. Called from any thread. Blocks
+ * must be aligned for any type. */
 TKC_API void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size_t size),
                                   void (*release)(void *user, void *block), void *user);
 /* Threads of the CPU device; 0 (the default): as many as the machine has processors. */
@@ -94,46 +104,70 @@ TKC_API void tkc_config_threads(tkc_config *c, unsigned n);
 TKC_API void tkc_config_werror(tkc_config *c, bool on);
 /* Keeps asserts in compiled kernels. */
 TKC_API void tkc_config_debug(tkc_config *c, bool on);
-/* Called for each file that a program imports, except "std/..." which ship with the library. `path` is the import's path
-   joined to the importing file's folder. The callback hands over the text with tkc_import_text and returns true, or returns false: no such file. Without
-   a callback files are read from disk. May be called from any thread that makes a program. */
+/* Called for each file that a program imports, except "std/..." which ship with the library. `path`
+   is the import's path joined to the importing file's folder. The callback hands over the text with
+   tkc_import_text and returns true, or returns false: no such file. Without a callback files are
+   read from disk. May be called from any thread that makes a program. */
 typedef struct tkc_import tkc_import;
 typedef bool (*tkc_import_fn)(void *user, const char *path, tkc_import *import);
 TKC_API void tkc_config_import(tkc_config *c, tkc_import_fn fn, void *user);
 TKC_API void tkc_import_text(tkc_import *import, const char *text, size_t size); /* copies */
-/* Receives the lines of print(...) statements, one at a time (calls do not overlap). Without it they are dropped. */
+/* Receives the lines of print(...) statements, one at a time (calls do not overlap). Without it
+ * they are dropped. */
 TKC_API void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *line), void *user);
 
-/* ---- Context ---------------------------------------------------------------------------------------- */
-TKC_API tkc_status tkc_context_create(const tkc_config *config, tkc_context **context); /* config NULL: defaults */
+/* ---- Context
+ * ---------------------------------------------------------------------------------------- */
+TKC_API tkc_status tkc_context_create(const tkc_config *config,
+                                      tkc_context **context); /* config NULL: defaults */
 TKC_API void tkc_context_destroy(tkc_context *context);
 
-/* ---- Programs --------------------------------------------------------------------------------------- */
-/* Parses and checks. `name` is used in messages and as the place from which imports are resolved. The text is copied. */
-TKC_API tkc_status tkc_program_from_string(tkc_context *context, const char *name, const char *text, size_t size,
-                                           tkc_program **program, tkc_report **report);
+/* ---- Programs
+ * --------------------------------------------------------------------------------------- */
+/* Parses and checks. `name` is used in messages and as the place from which imports are resolved.
+ * The text is copied. */
+TKC_API tkc_status tkc_program_from_string(tkc_context *context, const char *name, const char *text,
+                                           size_t size, tkc_program **program, tkc_report **report);
 /* Reads a file; "std/NAME.tk" is the library's own. */
-TKC_API tkc_status tkc_program_from_file(tkc_context *context, const char *path, tkc_program **program, tkc_report **report);
+TKC_API tkc_status tkc_program_from_file(tkc_context *context, const char *path,
+                                         tkc_program **program, tkc_report **report);
 TKC_API void tkc_program_destroy(tkc_program *program);
 /* Kernels of the program's own file, specialisations included, in order. */
 TKC_API size_t tkc_program_kernel_count(const tkc_program *program);
-TKC_API const char *tkc_program_kernel_name(const tkc_program *program, size_t i); /* NULL past the end */
+TKC_API const char *tkc_program_kernel_name(const tkc_program *program,
+                                            size_t i); /* NULL past the end */
 
-/* ---- Kernels ---------------------------------------------------------------------------------------- */
+/* ---- Kernels
+ * ---------------------------------------------------------------------------------------- */
 /* A compile-time parameter set by text: {"BM", "64"}, {"T", "f32"}, {"mask", "causal"}. */
 typedef struct tkc_define {
     const char *name;
     const char *value;
 } tkc_define;
 
-/* name NULL: the program's only kernel. Fails for unknown kernels and for defines that are wrong whatever the arguments. */
-TKC_API tkc_status tkc_kernel_create(tkc_program *program, const char *name, const tkc_define *defines, size_t ndefines,
+/* name NULL: the program's only kernel. Fails for unknown kernels and for defines that are wrong
+ * whatever the arguments. */
+TKC_API tkc_status tkc_kernel_create(tkc_program *program, const char *name,
+                                     const tkc_define *defines, size_t ndefines,
                                      tkc_kernel **kernel, tkc_report **report);
 TKC_API void tkc_kernel_destroy(tkc_kernel *kernel);
 
 typedef enum tkc_dtype {
-    TKC_BOOL, TKC_I8, TKC_I16, TKC_I32, TKC_I64, TKC_U8, TKC_U16, TKC_U32, TKC_U64,
-    TKC_F8E4M3, TKC_F8E5M2, TKC_F16, TKC_BF16, TKC_F32, TKC_F64,
+    TKC_BOOL,
+    TKC_I8,
+    TKC_I16,
+    TKC_I32,
+    TKC_I64,
+    TKC_U8,
+    TKC_U16,
+    TKC_U32,
+    TKC_U64,
+    TKC_F8E4M3,
+    TKC_F8E5M2,
+    TKC_F16,
+    TKC_BF16,
+    TKC_F32,
+    TKC_F64,
 } tkc_dtype;
 TKC_API const char *tkc_dtype_name(tkc_dtype t); /* "f32"; NULL outside the enum */
 TKC_API size_t tkc_dtype_size(tkc_dtype t);      /* bytes; 0 outside the enum */
@@ -162,20 +196,23 @@ typedef struct tkc_cparam_info {
 } tkc_cparam_info;
 TKC_API const char *tkc_kernel_name(const tkc_kernel *kernel);
 TKC_API size_t tkc_kernel_param_count(const tkc_kernel *kernel);
-TKC_API const tkc_param_info *tkc_kernel_param(const tkc_kernel *kernel, size_t i); /* NULL past the end */
+TKC_API const tkc_param_info *tkc_kernel_param(const tkc_kernel *kernel,
+                                               size_t i); /* NULL past the end */
 TKC_API size_t tkc_kernel_cparam_count(const tkc_kernel *kernel);
 TKC_API const tkc_cparam_info *tkc_kernel_cparam(const tkc_kernel *kernel, size_t i);
 TKC_API size_t tkc_kernel_dim_count(const tkc_kernel *kernel); /* run-time dimension names */
 TKC_API const char *tkc_kernel_dim(const tkc_kernel *kernel, size_t i);
 TKC_API size_t tkc_kernel_grid_count(const tkc_kernel *kernel);
 TKC_API const char *tkc_kernel_grid_name(const tkc_kernel *kernel, size_t i);
-TKC_API const char *tkc_kernel_grid_size(const tkc_kernel *kernel, size_t i); /* as written: "cdiv(M, BM)" */
+TKC_API const char *tkc_kernel_grid_size(const tkc_kernel *kernel,
+                                         size_t i); /* as written: "cdiv(M, BM)" */
 /* Variants compiled so far. */
 TKC_API size_t tkc_kernel_variant_count(const tkc_kernel *kernel);
 
-/* ---- Arguments -------------------------------------------------------------------------------------- */
+/* ---- Arguments
+ * -------------------------------------------------------------------------------------- */
 typedef struct tkc_tensor {
-    void *data;   /* aligned to the element; may be NULL where there are no elements */
+    void *data; /* aligned to the element; may be NULL where there are no elements */
     tkc_dtype dtype;
     uint32_t rank;
     int64_t dim[TKC_MAX_RANK];
@@ -187,10 +224,10 @@ TKC_API tkc_tensor tkc_tensor_make(void *data, tkc_dtype dtype, uint32_t rank, c
 typedef enum tkc_arg_kind {
     TKC_ARG_NONE = 0, /* not given: for optional parameters */
     TKC_ARG_TENSOR,
-    TKC_ARG_INT,      /* a scalar from i: must be exactly representable in the parameter's type */
-    TKC_ARG_FLOAT,    /* a scalar from f: rounded to the parameter's type, which must be a float */
-    TKC_ARG_UNKNOWN,  /* only for tkc_resolve and the dumps: given, but nothing is known of it */
-    TKC_ARG_UINT,     /* a scalar from the bits of i as an unsigned integer */
+    TKC_ARG_INT,     /* a scalar from i: must be exactly representable in the parameter's type */
+    TKC_ARG_FLOAT,   /* a scalar from f: rounded to the parameter's type, which must be a float */
+    TKC_ARG_UNKNOWN, /* only for tkc_resolve and the dumps: given, but nothing is known of it */
+    TKC_ARG_UINT,    /* a scalar from the bits of i as an unsigned integer */
 } tkc_arg_kind;
 typedef struct tkc_arg {
     tkc_arg_kind kind;
@@ -205,50 +242,62 @@ typedef struct tkc_size {
     int64_t value;
 } tkc_size;
 
-/* What a launch with these arguments would need: element types and sizes of every parameter, deduced from the arguments that
-   are known and from `sizes`. Writes nparams entries of resolved[] (kernel's parameter count): kind TKC_ARG_TENSOR with dtype, rank, dim, row-major strides
-   (data as given, else NULL); for scalars kind as given and tensor.dtype the type; TKC_ARG_NONE where not given.
-   Fails with TKC_ERROR_LAUNCH where something stays unknown; the report says what to give. */
-TKC_API tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, const tkc_size *sizes, size_t nsizes,
-                               tkc_arg *resolved, tkc_report **report);
+/* What a launch with these arguments would need: element types and sizes of every parameter,
+   deduced from the arguments that are known and from `sizes`. Writes nparams entries of resolved[]
+   (kernel's parameter count): kind TKC_ARG_TENSOR with dtype, rank, dim, row-major strides (data as
+   given, else NULL); for scalars kind as given and tensor.dtype the type; TKC_ARG_NONE where not
+   given. Fails with TKC_ERROR_LAUNCH where something stays unknown; the report says what to give.
+ */
+TKC_API tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t nargs,
+                               const tkc_size *sizes, size_t nsizes, tkc_arg *resolved,
+                               tkc_report **report);
 
-/* ---- Devices and launches --------------------------------------------------------------------------- */
-/* "auto", "cpu". Unknown names fail with TKC_ERROR_DEVICE and a report that lists the devices of this build. */
-TKC_API tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device, tkc_report **report);
+/* ---- Devices and launches
+ * --------------------------------------------------------------------------- */
+/* "auto", "cpu". Unknown names fail with TKC_ERROR_DEVICE and a report that lists the devices of
+ * this build. */
+TKC_API tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device,
+                                   tkc_report **report);
 TKC_API void tkc_device_close(tkc_device *device);
 TKC_API const char *tkc_device_name(const tkc_device *device); /* "cpu" */
 /* Names of the devices that this build knows, and NULL past the end. */
 TKC_API const char *tkc_device_list(size_t i);
 
 typedef struct tkc_launch_options {
-    size_t size;  /* sizeof(tkc_launch_options): lets the struct grow */
-    bool check;   /* check mode: races between programs, output elements that nobody wrote */
-    volatile int *stop; /* set to nonzero by another thread to end the launch early with TKC_ERROR_CHECK; may be NULL */
+    size_t size;        /* sizeof(tkc_launch_options): lets the struct grow */
+    bool check;         /* check mode: races between programs, output elements that nobody wrote */
+    volatile int *stop; /* set to nonzero by another thread to end the launch early with
+                           TKC_ERROR_CHECK; may be NULL */
 } tkc_launch_options;
 
-/* Runs the kernel over its grid and waits. One argument per parameter, in order; trailing optional ones may be left out. Checks
-   before anything runs: types, ranks, dimensions, alignment, null data, overlap of an out or inout tensor with another, grid. On TKC_ERROR_CHECK outputs may be
+/* Runs the kernel over its grid and waits. One argument per parameter, in order; trailing optional
+   ones may be left out. Checks before anything runs: types, ranks, dimensions, alignment, null
+   data, overlap of an out or inout tensor with another, grid. On TKC_ERROR_CHECK outputs may be
    partly written. options NULL: none. */
-TKC_API tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args, size_t nargs,
-                              const tkc_launch_options *options, tkc_report **report);
+TKC_API tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
+                              size_t nargs, const tkc_launch_options *options, tkc_report **report);
 
-/* ---- Looking inside --------------------------------------------------------------------------------- */
+/* ---- Looking inside
+ * --------------------------------------------------------------------------------- */
 /* The syntax tree of the program's own file. */
 TKC_API tkc_status tkc_program_dump_ast(tkc_program *program, tkc_text *out);
-/* The IR after `pass` (NULL: after all; "build": before the first), for arguments as in tkc_resolve; locs adds source places. */
-TKC_API tkc_status tkc_kernel_dump_ir(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, const tkc_size *sizes,
-                                      size_t nsizes, const char *pass, bool locs, tkc_text *out, tkc_report **report);
+/* The IR after `pass` (NULL: after all; "build": before the first), for arguments as in
+ * tkc_resolve; locs adds source places. */
+TKC_API tkc_status tkc_kernel_dump_ir(tkc_kernel *kernel, const tkc_arg *args, size_t nargs,
+                                      const tkc_size *sizes, size_t nsizes, const char *pass,
+                                      bool locs, tkc_text *out, tkc_report **report);
 /* The compiler's notes for the same compile: what each pass decided and why. */
-TKC_API tkc_status tkc_kernel_dump_notes(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, const tkc_size *sizes,
-                                         size_t nsizes, tkc_text *out, tkc_report **report);
+TKC_API tkc_status tkc_kernel_dump_notes(tkc_kernel *kernel, const tkc_arg *args, size_t nargs,
+                                         const tkc_size *sizes, size_t nsizes, tkc_text *out,
+                                         tkc_report **report);
 /* Reads IR text, runs one pass (NULL: none), and prints it. */
-TKC_API tkc_status tkc_ir_run(tkc_context *context, const char *name, const char *text, size_t size, const char *pass,
-                              bool locs, tkc_text *out, tkc_report **report);
+TKC_API tkc_status tkc_ir_run(tkc_context *context, const char *name, const char *text, size_t size,
+                              const char *pass, bool locs, tkc_text *out, tkc_report **report);
 /* Passes in order: name and one sentence; false past the end. */
 TKC_API bool tkc_pass_info(size_t i, const char **name, const char **what);
 /* Source in its canonical layout: comments kept, idempotent. */
-TKC_API tkc_status tkc_format(tkc_context *context, const char *name, const char *text, size_t size, tkc_text *out,
-                              tkc_report **report);
+TKC_API tkc_status tkc_format(tkc_context *context, const char *name, const char *text, size_t size,
+                              tkc_text *out, tkc_report **report);
 
 #ifdef __cplusplus
 }

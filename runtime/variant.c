@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variants: a kernel compiled for one set of compile-time parameters. Found by key, made once, kept with the kernel.
+// Variants: a kernel compiled for one set of compile-time parameters. Found by key, made once, kept
+// with the kernel.
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 // A frame holds all tiles of one program; each thread has one.
 #define MAX_FRAME ((size_t)1 << 30)
 
-tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, const tk_bound *b, const char *pass) {
+tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, const tk_bound *b,
+                          const char *pass) {
     tk_program *p = tk_instantiate(&w->arena, unit, b, &w->diags);
     if (!p || w->diags.errors) {
         return NULL;
@@ -42,9 +44,10 @@ static bool fill(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound 
     return v->plan != NULL;
 }
 
-// Makes a variant and adds it to the list. A failure of the compile (memory, internal) is not passed on by a jump, so that the
-// caller can unlock first: then *failed is set.
-static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b, bool *failed) {
+// Makes a variant and adds it to the list. A failure of the compile (memory, internal) is not
+// passed on by a jump, so that the caller can unlock first: then *failed is set.
+static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b,
+                           bool *failed) {
     const tkc_config *c = w->config;
     variant *v = mem_alloc(c, sizeof *v);
     if (!v) {

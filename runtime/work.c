@@ -6,7 +6,8 @@
 #include <string.h>
 
 void *mem_alloc(const tkc_config *c, size_t size) {
-    void *p = c->from.alloc ? c->from.alloc(c->from.user, size ? size : 1) : malloc(size ? size : 1);
+    void *p =
+        c->from.alloc ? c->from.alloc(c->from.user, size ? size : 1) : malloc(size ? size : 1);
     if (p) {
         memset(p, 0, size);
     }
@@ -46,9 +47,7 @@ void work_init(tk_work *w, const tkc_config *c) {
     w->diags.werror = c->werror;
 }
 
-void work_guard_arena(tk_work *w, tk_arena *a) {
-    a->guard = &w->guard;
-}
+void work_guard_arena(tk_work *w, tk_arena *a) { a->guard = &w->guard; }
 
 tkc_status work_run(tk_work *w, void (*body)(tk_work *w, void *arg), void *arg) {
     if (setjmp(w->guard.jump) == 0) {

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device "cpu": the executor, with the programs of a grid spread over threads; check mode.
+//
+// Threads live for one launch. Each takes the next block of programs from a shared counter, in the
+// order of program numbers (axis 0 fastest). The first fault stops the others; of several the one
+// with the lowest program number is reported.
+#include "runtime/internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { FRAME_ALIGN = 64, MAX_THREADS = 256 };
+
+typedef struct cpu_run {
+    const tk_plan *plan;
+    tk_exec_env env;
+    int64_t total;
+    int64_t block; // programs taken at a time
+    atomic_int_least64_t next;
+    atomic_int stop;
+    tkc_context *context;
+    pthread_mutex_t lock; // of the fault
+    bool faulted;
+    int64_t fault_program;
+    tk_exec_fault fault;
+    volatile int *user_stop;
+} cpu_run;
+
+typedef struct cpu_worker {
+    cpu_run *run;
+    tk_frame *frame;
+    pthread_t thread;
+    bool started;
+} cpu_worker;
+
+static void print_line(void *user, const char *line) {
+    tkc_context *c = user;
+    if (c->config.print) {
+        pthread_mutex_lock(&c->print_lock);
+        c->config.print(c->config.print_user, line);
+        pthread_mutex_unlock(&c->print_lock);
+    }
+}
+
+static void record_fault(cpu_run *r, int64_t number, const tk_exec_fault *f) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->faulted || number < r->fault_program) {
+        r->faulted = true;
+        r->fault_program = number;
+        r->fault = *f;
+    }
+    pthread_mutex_unlock(&r->lock);
+    atomic_store(&r->stop, 1);
+}
+
+static void run_block(cpu_run *r, tk_frame *frame, int64_t from, int64_t to) {
+    for (int64_t n = from; n < to && !atomic_load_explicit(&r->stop, memory_order_relaxed); n++) {
+        if (r->user_stop && *r->user_stop) {
+            atomic_store(&r->stop, 1);
+            return;
+        }
+        int64_t program[TK_MAX_GRID] = {0}, rest = n;
+        for (uint32_t a = 0; a < r->env.ngrid; a++) {
+            program[a] = rest % r->env.grid[a];
+            rest /= r->env.grid[a];
+        }
+        tk_exec_fault f;
+        memset(&f, 0, sizeof f);
+        tk_exec_code code = tk_exec_program(r->plan, frame, &r->env, program, &f);
+        if (code == TK_EXEC_STOPPED) {
+            return;
+        }
+        if (code != TK_EXEC_OK) {
+            record_fault(r, n, &f);
+            return;
+        }
+    }
+}
+
+static void *worker_main(void *arg) {
+    cpu_worker *w = arg;
+    cpu_run *r = w->run;
+    while (!atomic_load(&r->stop)) {
+        int64_t from = atomic_fetch_add(&r->next, r->block);
+        if (from >= r->total) {
+            break;
+        }
+        run_block(r, w->frame, from, from + r->block < r->total ? from + r->block : r->total);
+    }
+    return NULL;
+}
+
+static void *frame_alloc(tk_work *w, size_t size) {
+    // Frames are the work's: they go with its arena.
+    char *p = tk_alloc(&w->arena, size + FRAME_ALIGN);
+    return p + (FRAME_ALIGN - (uintptr_t)p % FRAME_ALIGN) % FRAME_ALIGN;
+}
+
+static void run_threads(tk_work *w, cpu_run *r, unsigned want) {
+    if (want == 0) {
+        long n = sysconf(_SC_NPROCESSORS_ONLN);
+        want = n > 0 ? (unsigned)n : 1;
+    }
+    want = want > MAX_THREADS ? MAX_THREADS : want;
+    want = (int64_t)want > r->total ? (unsigned)r->total : want;
+    r->block = r->total / ((int64_t)want * 8);
+    r->block = r->block < 1 ? 1 : r->block > 64 ? 64 : r->block;
+    cpu_worker *worker = TK_NEW_ARRAY(&w->arena, cpu_worker, want);
+    for (unsigned i = 0; i < want; i++) {
+        worker[i].run = r;
+        worker[i].frame = tk_frame_make(r->plan, frame_alloc(w, tk_plan_frame_size(r->plan)));
+    }
+    // Where the system gives no more threads, those that there are do the work.
+    for (unsigned i = 1; i < want; i++) {
+        worker[i].started = pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]) == 0;
+    }
+    worker_main(&worker[0]);
+    for (unsigned i = 1; i < want; i++) {
+        if (worker[i].started) {
+            pthread_join(worker[i].thread, NULL);
+        }
+    }
+}
+
+static const char *index_text(tk_arena *a, const int64_t *index, uint32_t rank) {
+    tk_buf b;
+    tk_buf_init(&b, a);
+    for (uint32_t i = 0; i < rank; i++) {
+        tk_buf_fmt(&b, "%s%lld", i ? ", " : "", (long long)index[i]);
+    }
+    return tk_buf_text(&b);
+}
+
+static const char *program_text(tk_arena *a, const tk_kernel_info *info, const int64_t *program,
+                                uint32_t ngrid) {
+    tk_buf b;
+    tk_buf_init(&b, a);
+    for (uint32_t i = 0; i < ngrid; i++) {
+        tk_buf_fmt(&b, "%s%s = %lld", i ? ", " : "", i < info->ngrid ? info->grid[i] : "?",
+                   (long long)program[i]);
+    }
+    return ngrid ? tk_format(a, "program (%s)", tk_buf_text(&b)) : "the program";
+}
+
+static void other_program(uint64_t number, const tk_exec_env *env, int64_t *program) {
+    for (uint32_t a = 0; a < env->ngrid; a++) {
+        program[a] = (int64_t)(number % (uint64_t)env->grid[a]);
+        number /= (uint64_t)env->grid[a];
+    }
+}
+
+static void report_fault(const launch *l, const cpu_run *r) {
+    tk_work *w = l->work;
+    const tk_exec_fault *f = &r->fault;
+    const tk_module *m = l->variant->module;
+    const tk_kernel_info *info = l->kernel->info;
+    tk_span span = f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
+    const char *who = program_text(&w->arena, info, f->program, r->env.ngrid);
+    tk_diag *d = NULL;
+    if (f->code == TK_EXEC_RACE) {
+        uint32_t p = l->param[f->param];
+        const char *at = index_text(&w->arena, f->index, info->param[p].rank);
+        if (f->other == TK_SHADOW_ATOMIC) {
+            d = tk_error(&w->diags, span, "race",
+                         "%s and atomics of another touch element [%s] of '%s'", who, at,
+                         info->param[p].name);
+        } else {
+            int64_t program[TK_MAX_GRID] = {0};
+            other_program(f->other, &r->env, program);
+            d = tk_error(&w->diags, span, "race",
+                         "%s and %s touch element [%s] of '%s', and one of them writes it", who,
+                         program_text(&w->arena, info, program, r->env.ngrid), at,
+                         info->param[p].name);
+        }
+    } else if (f->code == TK_EXEC_ASSUME) {
+        d = tk_error(&w->diags, span, "assume-failed", "assume does not hold in %s", who);
+    } else {
+        d = tk_error(&w->diags, span, "assert-failed", "assert does not hold in %s%s%s", who,
+                     f->text[0] ? ": " : "", f->text);
+    }
+    for (tk_loc at = f->loc < m->locs.n ? m->locs.at[f->loc].from : 0; at && at < m->locs.n;
+         at = m->locs.at[at].from) {
+        tk_note(&w->diags, d, m->locs.at[at].span, "called from here");
+    }
+    w->status = TKC_ERROR_CHECK;
+}
+
+// ---- Check mode
+// ---------------------------------------------------------------------------------------
+static void make_shadows(const launch *l, tk_exec_tensor *tensor) {
+    for (uint32_t i = 0; i < l->narg; i++) {
+        int64_t n;
+        bool written = l->is_tensor[i] && l->kernel->info->param[l->param[i]].access != TK_IN;
+        if (written && tensor_elems(&l->tensor[i], &n) && n > 0) {
+            tensor[i].shadow = tk_alloc_array(&l->work->arena, (size_t)n, sizeof(uint64_t));
+        }
+    }
+}
+
+static void unwritten(const launch *l, uint32_t i, const uint64_t *shadow, int64_t n) {
+    tk_work *w = l->work;
+    const tk_kparam *p = &l->kernel->info->param[l->param[i]];
+    int64_t count = 0, first = -1;
+    for (int64_t k = 0; k < n; k++) {
+        if (!shadow[k]) {
+            first = first < 0 ? k : first;
+            count++;
+        }
+    }
+    if (!count) {
+        return;
+    }
+    int64_t index[TKC_MAX_RANK] = {0};
+    for (uint32_t a = l->tensor[i].rank; a-- > 0;) {
+        index[a] = first % l->tensor[i].dim[a];
+        first /= l->tensor[i].dim[a];
+    }
+    tk_error(&w->diags, p->span, "unwritten",
+             "%lld of %lld elements of '%s' were not written, the first is [%s]", (long long)count,
+             (long long)n, p->name, index_text(&w->arena, index, l->tensor[i].rank));
+    w->status = TKC_ERROR_CHECK;
+}
+
+static void check_written(const launch *l, const tk_exec_tensor *tensor) {
+    for (uint32_t i = 0; i < l->narg; i++) {
+        int64_t n;
+        bool out = l->is_tensor[i] && l->kernel->info->param[l->param[i]].access == TK_OUT;
+        if (out && tensor_elems(&l->tensor[i], &n) && n > 0) {
+            unwritten(l, i, tensor[i].shadow, n);
+        }
+    }
+}
+
+// ---- Launch
+// -------------------------------------------------------------------------------------------
+static bool find_grid(const launch *l, cpu_run *r) {
+    tk_work *w = l->work;
+    const tk_kernel_info *info = l->kernel->info;
+    tk_frame *frame = tk_frame_make(r->plan, frame_alloc(w, tk_plan_frame_size(r->plan)));
+    r->env.ngrid = tk_plan_grid_axes(r->plan);
+    tk_exec_grid(r->plan, frame, &r->env, r->env.grid);
+    r->total = 1;
+    for (uint32_t a = 0; a < r->env.ngrid; a++) {
+        const char *name = a < info->ngrid ? info->grid[a] : "?";
+        if (r->env.grid[a] < 0) {
+            work_fail(w, TKC_ERROR_LAUNCH, "grid-negative", "grid axis '%s' has %lld programs",
+                      name, (long long)r->env.grid[a]);
+            return false;
+        }
+    }
+    for (uint32_t a = 0; a < r->env.ngrid; a++) {
+        r->total = r->env.grid[a] == 0 ? 0 : r->total;
+    }
+    for (uint32_t a = 0; a < r->env.ngrid && r->total; a++) {
+        if (__builtin_mul_overflow(r->total, r->env.grid[a], &r->total)) {
+            work_fail(w, TKC_ERROR_LAUNCH, "grid-too-large",
+                      "the grid has more than 2^63 - 1 programs");
+            return false;
+        }
+    }
+    return true;
+}
+
+static tk_exec_tensor *exec_tensors(const launch *l) {
+    tk_exec_tensor *t = TK_NEW_ARRAY(&l->work->arena, tk_exec_tensor, l->narg + 1);
+    for (uint32_t i = 0; i < l->narg; i++) {
+        if (l->is_tensor[i]) {
+            t[i].data = l->tensor[i].data;
+            memcpy(t[i].dim, l->tensor[i].dim, sizeof t[i].dim);
+            memcpy(t[i].stride, l->tensor[i].stride, sizeof t[i].stride);
+        }
+    }
+    return t;
+}
+
+static void cpu_launch(tkc_device *device, const launch *l) {
+    tk_work *w = l->work;
+    cpu_run *r = TK_NEW(&w->arena, cpu_run);
+    tk_exec_tensor *tensor = exec_tensors(l);
+    r->plan = l->variant->plan;
+    r->context = device->context;
+    r->user_stop = l->options->stop;
+    r->env.narg = l->narg;
+    r->env.tensor = tensor;
+    r->env.scalar = l->scalar;
+    r->env.print = print_line;
+    r->env.user = device->context;
+    r->env.stop = (const volatile int *)&r->stop;
+    if (!find_grid(l, r)) {
+        return;
+    }
+    if (l->options->check) {
+        make_shadows(l, tensor);
+    }
+    if (r->total > 0) {
+        pthread_mutex_init(&r->lock, NULL);
+        run_threads(w, r, device->context->config.threads);
+        pthread_mutex_destroy(&r->lock);
+    }
+    if (r->faulted) {
+        report_fault(l, r);
+    } else if (atomic_load(&r->stop)) {
+        work_fail(w, TKC_ERROR_CHECK, "stopped", "the launch was stopped before its end");
+    } else if (l->options->check) {
+        check_written(l, tensor);
+    }
+}
+
+static bool cpu_available(void) { return true; }
+
+const device_table device_cpu = {"cpu", cpu_available, cpu_launch};
