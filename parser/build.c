@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builders of expressions, types and lists. Each node's height is kept beside it and limited, so that
-// recursion over the tree is safe.
+// Builders of expressions, types and lists. Each node's height is kept beside it and limited, so
+// that recursion over the tree is safe.
 #include "parser/parse_internal.h"
 
 #include "parser/build.h"
@@ -23,9 +23,7 @@ uint32_t tk_t_height(const tk_ast_type *t) {
     return t ? ((const type_node *)(const void *)t)->height : 0;
 }
 
-uint32_t tk_higher(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
+uint32_t tk_higher(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 uint32_t tk_height_over(tk_parser *p, tk_span at, uint32_t below) {
     if (below + 1 > TK_MAX_HEIGHT) {
@@ -38,9 +36,7 @@ static void lift(tk_parser *p, tk_expr *e, uint32_t below) {
     ((expr_node *)(void *)e)->height = tk_height_over(p, e->span, below);
 }
 
-tk_span tk_join(tk_span a, tk_span b) {
-    return (tk_span){a.file, a.begin, b.end};
-}
+tk_span tk_join(tk_span a, tk_span b) { return (tk_span){a.file, a.begin, b.end}; }
 
 tk_ident tk_ident_of(const tk_parser *p, const tk_token *t) {
     return t ? (tk_ident){t->u.name, tk_token_span(p, t)} : (tk_ident){NULL, {0, 0, 0}};

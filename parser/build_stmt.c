@@ -175,9 +175,7 @@ tk_stmt *tk_s_while(tk_parser *p, tk_span span, tk_expr *cond, tk_block *body) {
     return s;
 }
 
-tk_stmt *tk_s_word(tk_parser *p, tk_span span, tk_skind kind) {
-    return stmt_new(p, kind, span, 0);
-}
+tk_stmt *tk_s_word(tk_parser *p, tk_span span, tk_skind kind) { return stmt_new(p, kind, span, 0); }
 
 tk_stmt *tk_s_return(tk_parser *p, tk_span span, tk_expr *e) {
     tk_stmt *s = stmt_new(p, TK_S_RETURN, span, tk_e_height(e));

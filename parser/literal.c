@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lexer cannot say by a pattern: values of literals, and located complaints about malformed ones.
-// A malformed literal still gives a token, so that one fault is one error.
+// What the lexer cannot say by a pattern: values of literals, and located complaints about
+// malformed ones. A malformed literal still gives a token, so that one fault is one error.
 #include "lang/utf8.h"
 #include "parser/parse_internal.h"
 
@@ -15,9 +15,7 @@ static tk_span span_at(const tk_parser *p, uint32_t begin, size_t n) {
     return (tk_span){p->file, begin, begin + (uint32_t)n};
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool is_word(char c) {
     return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -83,11 +81,11 @@ static double float_of(tk_parser *p, const char *s, size_t n) {
 
 static void bad_suffix(tk_parser *p, tk_token *t, const char *s, size_t i, size_t n,
                        const char *what) {
-    tk_diag *d =
-        tk_error(p->diags, span_at(p, t->begin + (uint32_t)i, n - i), "bad-number",
-                 "'%.*s' cannot follow %s", (int)(n - i < 40 ? n - i : 40), s + i, what);
+    tk_diag *d = tk_error(p->diags, span_at(p, t->begin + (uint32_t)i, n - i), "bad-number",
+                          "'%.*s' cannot follow %s", (int)(n - i < 40 ? n - i : 40), s + i, what);
     if (n - i == 1 && strchr("fFhHuUlL", s[i])) {
-        tk_help(p->diags, d, (tk_span){0}, "a literal has no suffix; write a cast such as '%s(%.*s)'",
+        tk_help(p->diags, d, (tk_span){0},
+                "a literal has no suffix; write a cast such as '%s(%.*s)'",
                 strchr("uUlL", s[i]) ? "i64" : "f32", (int)(i < 40 ? i : 40), s);
     }
 }
@@ -268,9 +266,8 @@ int tk_scan_string(tk_parser *p, tk_token *t, const char *s, size_t n) {
         if (c) {
             text[m++] = c;
         } else if (i + 1 < n && (unsigned char)s[i + 1] >= 0x20) {
-            tk_diag *d =
-                tk_error(p->diags, span_at(p, t->begin + (uint32_t)i, 2), "bad-escape",
-                         "there is no such escape in a string");
+            tk_diag *d = tk_error(p->diags, span_at(p, t->begin + (uint32_t)i, 2), "bad-escape",
+                                  "there is no such escape in a string");
             tk_help(p->diags, d, (tk_span){0}, "the escapes are \\n \\t \\\" and \\\\");
         }
         i += 2;
@@ -293,8 +290,8 @@ int tk_scan_string(tk_parser *p, tk_token *t, const char *s, size_t n) {
 
 // ---- What is no token -------------------------------------------------------------------------
 
-// A run of bytes that start no token, or a name with letters that names do not have: one error, which
-// shows the first such character.
+// A run of bytes that start no token, or a name with letters that names do not have: one error,
+// which shows the first such character.
 int tk_scan_stray(tk_parser *p, tk_token *t, const char *s, size_t n, bool named) {
     size_t i = 0;
     while (named && i < n && is_word(s[i])) {
@@ -305,7 +302,8 @@ int tk_scan_stray(tk_parser *p, tk_token *t, const char *s, size_t n, bool named
     if (c == 0xFEFF && t->begin == 0 && size == n) {
         return TK_KIND_SKIP; // a byte order mark
     }
-    tk_span at = named ? span_at(p, t->begin + (uint32_t)i, size ? size : 1) : span_at(p, t->begin, n);
+    tk_span at =
+        named ? span_at(p, t->begin + (uint32_t)i, size ? size : 1) : span_at(p, t->begin, n);
     tk_diag *d;
     if (size && tk_utf8_printable(s + i, n - i)) {
         d = tk_error(p->diags, at, "stray-byte",
@@ -349,7 +347,8 @@ int tk_scan_operator(tk_parser *p, tk_token *t, const char *s) {
         {"!==", TOK_NE, TK_B_NE, "write '!='"},
         {"=>", TOK_GE, TK_B_GE, "'greater or equal' is '>='"},
         {"<>", TOK_NE, TK_B_NE, "write '!='"},
-        {":=", TOK_ASSIGN, TK_B_EQ, "a new name is bound by 'let x = ...', a variable changed by '='"},
+        {":=", TOK_ASSIGN, TK_B_EQ,
+         "a new name is bound by 'let x = ...', a variable changed by '='"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(s, known[i].text) == 0) {

@@ -19,9 +19,25 @@ static tk_parser begin(tk_arena *arena, tk_names *names, const tk_sources *sourc
     return p;
 }
 
+// The lexer has been over the whole text before the grammar starts; the reader wants the order of
+// the text.
+static void sort_from(tk_diags *d, uint32_t first) {
+    for (uint32_t i = first; i < d->list.n; i++) {
+        tk_diag *x = d->list.at[i];
+        uint32_t j = i;
+        while (j > first && d->list.at[j - 1]->span.begin > x->span.begin) {
+            d->list.at[j] = d->list.at[j - 1];
+            j--;
+        }
+        d->list.at[j] = x;
+    }
+}
+
 static void run(tk_parser *p) {
+    uint32_t first = p->diags->list.n;
     tk_tokenize(p);
     (void)tkp_parse(p);
+    sort_from(p->diags, first);
 }
 
 tk_file *tk_parse(tk_arena *arena, tk_names *names, const tk_sources *sources, uint32_t source,

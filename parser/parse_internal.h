@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside the parser: tokens, the state of one parse, and the builders that the grammar's actions call.
+// Inside the parser: tokens, the state of one parse, and the builders that the grammar's actions
+// call.
 //
-// A parse has three steps. The lexer (lex.l) turns the whole text into an array of tokens, comments apart.
-// A pass over the array (tokens.c) turns words that are keywords only in some places (`step`, `where`)
-// into keywords there and supplies the '}' of blocks that are never closed. The grammar (parse.y) then takes
-// the array's tokens; after an error the array is where the place to go on is looked for (recover.c).
-// The formatter (format*.c) works on the same array, with the roles that the grammar gave to tokens.
+// A parse has three steps. The lexer (lex.l) turns the whole text into an array of tokens, comments
+// apart. A pass over the array (tokens.c) turns words that are keywords only in some places
+// (`step`, `where`) into keywords there and supplies the '}' of blocks that are never closed. The
+// grammar (parse.y) then takes the array's tokens; after an error the array is where the place to
+// go on is looked for (recover.c). The formatter (format*.c) works on the same array, with the
+// roles that the grammar gave to tokens.
 #ifndef TK_PARSER_PARSE_INTERNAL_H
 #define TK_PARSER_PARSE_INTERNAL_H
 
@@ -55,15 +57,15 @@ typedef struct tk_parser {
     tk_diags *diags;
     TK_VEC(tk_token) tokens; // the last one is END
     TK_VEC(tk_comment) comments;
-    bool bad_before;  // lexer: the next token follows something that is none
-    int start;        // the token that selects the grammar's start; 0 once it was handed out
-    uint32_t next;    // the next token to hand out
-    uint32_t now;     // the one handed out last
-    uint32_t depth;   // open blocks
-    bool fatal;       // stop: nothing more is reported or read
-    bool resync;      // an error was found at token `now`: find the place to go on
-    bool missing;     // ... which is right before that token, for only a ';' was missing
-    uint32_t synced;  // where the last resync ended
+    bool bad_before; // lexer: the next token follows something that is none
+    int start;       // the token that selects the grammar's start; 0 once it was handed out
+    uint32_t next;   // the next token to hand out
+    uint32_t now;    // the one handed out last
+    uint32_t depth;  // open blocks
+    bool fatal;      // stop: nothing more is reported or read
+    bool resync;     // an error was found at token `now`: find the place to go on
+    bool missing;    // ... which is right before that token, for only a ';' was missing
+    uint32_t synced; // where the last resync ended
     tk_file *tree;
     tk_expr *expr; // of tk_parse_expr
 } tk_parser;
@@ -73,34 +75,40 @@ enum {
     TK_KIND_SKIP = -2,    // it complained and there is no token
 };
 
-// ---- lex.l --------------------------------------------------------------------------------------------
+// ---- lex.l
+// --------------------------------------------------------------------------------------------
 void tk_scan_all(tk_parser *p, void (*each)(tk_parser *p, tk_token *t));
 
-// ---- literal.c ----------------------------------------------------------------------------------------
+// ---- literal.c
+// ----------------------------------------------------------------------------------------
 int tk_scan_number(tk_parser *p, tk_token *t, const char *s, size_t n);
 int tk_scan_string(tk_parser *p, tk_token *t, const char *s, size_t n);
 void tk_scan_comment(tk_parser *p, uint32_t begin, const char *s, size_t n, bool closed);
 int tk_scan_stray(tk_parser *p, tk_token *t, const char *s, size_t n, bool named);
 int tk_scan_operator(tk_parser *p, tk_token *t, const char *s);
 
-// ---- tokens.c -----------------------------------------------------------------------------------------
+// ---- tokens.c
+// -----------------------------------------------------------------------------------------
 void tk_tokenize(tk_parser *p);
 tk_span tk_token_span(const tk_parser *p, const tk_token *t);
-bool tk_ends_operand(int kind);   // an operator or a closer may follow, an operand may not
+bool tk_ends_operand(int kind); // an operator or a closer may follow, an operand may not
 bool tk_starts_item(const tk_parser *p, uint32_t i); // by words that stand nowhere else
 uint32_t tk_line_of(const tk_parser *p, uint32_t offset);
 
-// ---- recover.c ----------------------------------------------------------------------------------------
+// ---- recover.c
+// ----------------------------------------------------------------------------------------
 tk_token *tk_next_token(tk_parser *p);
 void tk_syntax_error(tk_parser *p, const char *const *expected, uint32_t n);
 void tk_too_deep(tk_parser *p, tk_span at);
 
-// ---- format.c -----------------------------------------------------------------------------------------
-// Writes the tokens and comments of a text without errors in canonical layout.
+// ---- format.c
+// ----------------------------------------------------------------------------------------- Writes
+// the tokens and comments of a text without errors in canonical layout.
 void tk_layout(tk_parser *p, tk_buf *out);
 
-// ---- build.c ------------------------------------------------------------------------------------------
-// Every node that the parser makes carries its height, which is limited.
+// ---- build.c
+// ------------------------------------------------------------------------------------------ Every
+// node that the parser makes carries its height, which is limited.
 typedef struct {
     TK_VEC(tk_expr *) v;
     uint32_t height;
@@ -175,8 +183,7 @@ tk_expr *tk_e_binary(tk_parser *p, tk_span span, tk_binop op, tk_span op_span, t
 void tk_e_chain_error(tk_parser *p, const tk_expr *chain, const tk_expr *y, tk_span op_span);
 tk_expr *tk_e_choice(tk_parser *p, tk_span span, tk_span mark, tk_expr *c, tk_expr *a, tk_expr *b);
 tk_expr *tk_e_call(tk_parser *p, tk_span span, tk_expr *callee, tk_args *args);
-tk_expr *tk_e_index(tk_parser *p, tk_span span, tk_expr *base, tk_entries *entries,
-                    tk_expr *other);
+tk_expr *tk_e_index(tk_parser *p, tk_span span, tk_expr *base, tk_entries *entries, tk_expr *other);
 tk_expr *tk_e_list(tk_parser *p, tk_ekind kind, tk_span span, tk_exprs *list);
 tk_expr *tk_e_lambda(tk_parser *p, tk_span span, tk_span head, tk_params *params,
                      tk_ast_type *result, tk_block *body);
@@ -199,9 +206,9 @@ tk_ast_type *tk_t_name(tk_parser *p, tk_span span, unsigned access, const tk_tok
 tk_ast_type *tk_t_fn(tk_parser *p, tk_span span, tk_types *args, tk_ast_type *result);
 tk_ast_type *tk_t_tuple(tk_parser *p, tk_span span, tk_types *list);
 
-// ---- build_stmt.c -------------------------------------------------------------------------------------
-tk_block *tk_block_new(tk_parser *p, tk_span span, tk_stmts *list, tk_token *open,
-                       tk_token *close);
+// ---- build_stmt.c
+// -------------------------------------------------------------------------------------
+tk_block *tk_block_new(tk_parser *p, tk_span span, tk_stmts *list, tk_token *open, tk_token *close);
 void tk_block_role(tk_block *b, tk_role role);
 tk_stmts *tk_stmts_add(tk_parser *p, tk_stmts *l, tk_stmt *s); // s NULL: nothing
 tk_stmt *tk_s_bind(tk_parser *p, tk_span span, tk_skind kind, tk_idents *names, tk_ast_type *type,

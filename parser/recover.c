@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Syntax errors: what is said, in the reader's words, and where the parse goes on.
 //
-// The grammar has two rules with `error`, for a statement and for an item, both followed by SYNC. After an error
-// the next token asked for is SYNC, and the array's place has moved to where the statement or item ends.
+// The grammar has two rules with `error`, for a statement and for an item, both followed by SYNC.
+// After an error the next token asked for is SYNC, and the array's place has moved to where the
+// statement or item ends.
 #include "parser/parse_internal.h"
 
 #include "parser/parse.tab.h"
@@ -146,18 +147,20 @@ static bool is_one_of(const char *name, const char *const *list) {
 }
 
 static const char *const expression_starts[] = {
-    "a name", "an integer", "a float", "a string", "true", "false", "inf", "nan",
-    "newaxis", "(", "[", "fn", "-", "!", "~", NULL};
+    "a name",  "an integer", "a float", "a string", "true", "false", "inf", "nan",
+    "newaxis", "(",          "[",       "fn",       "-",    "!",     "~",   NULL};
 static const char *const type_starts[] = {"a name", "in", "out", "inout", "fn", "(", NULL};
-static const char *const operators[] = {"*", "/", "%", "+", "-", "<<", ">>", "<",  "<=", ">",
-                                        ">=", "==", "!=", "&", "^", "|", "&&", "||", "(", "[",
-                                        "?", "an assignment", NULL};
+static const char *const operators[] = {
+    "*",  "/",  "%", "+", "-", "<<", ">>", "<", "<=", ">", ">=",
+    "==", "!=", "&", "^", "|", "&&", "||", "(", "[",  "?", "an assignment",
+    NULL};
 static const char *const statement_keeps[] = {"}", NULL};
 static const char *const item_starts[] = {"kernel", "fn", "const", "import", "@", ";", NULL};
 static const char *const internal[] = {"a place to go on", "the start of a file",
                                        "the start of an expression", "error", NULL};
 
-// The expected tokens as the reader names them: what starts an expression is "an expression", and so on.
+// The expected tokens as the reader names them: what starts an expression is "an expression", and
+// so on.
 static uint32_t grouped(names e, const char **out) {
     uint32_t n = 0;
     const char *const *group = NULL;
@@ -242,7 +245,8 @@ static const char *word_help(const tk_token *t) {
     return NULL;
 }
 
-static const char *help_for(const tk_parser *p, names e, const tk_token *t, const tk_token *before) {
+static const char *help_for(const tk_parser *p, names e, const tk_token *t,
+                            const tk_token *before) {
     const char *word = word_help(t);
     word = word || !before ? word : word_help(before);
     if (word) {

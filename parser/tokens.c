@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The array of tokens: words that are keywords only in their place, the '}' that a text lacks, and the limit on
-// nesting.
+// The array of tokens: words that are keywords only in their place, the '}' that a text lacks, and
+// the limit on nesting.
 #include "parser/parse_internal.h"
 
 #include "parser/parse.tab.h"
@@ -131,8 +131,8 @@ static void close_brace(tk_parser *p, braces *b, const tk_token *t) {
     }
 }
 
-// At an item's start or the end: what is open is never closed. The '}' are made up, so that the grammar
-// goes on with the item and nothing else is reported.
+// At an item's start or the end: what is open is never closed. The '}' are made up, so that the
+// grammar goes on with the item and nothing else is reported.
 static void close_all(tk_parser *p, braces *b, const tk_token *old, tk_token *at) {
     if (b->open.n && at->bad && at->kind == 0) {
         b->open.n = 0; // the text ends in a comment that is never closed
@@ -144,7 +144,8 @@ static void close_all(tk_parser *p, braces *b, const tk_token *old, tk_token *at
         tk_diag *d = tk_error(p->diags, place, "missing-brace", "a '}' is missing here");
         tk_note(p->diags, d, tk_token_span(p, &old[guess]), "'{' opened here");
         for (uint32_t i = 0; i < b->open.n; i++) {
-            tk_token made = {.kind = TOK_RBRACE, .begin = end, .end = end, .bad = true, .made = true};
+            tk_token made = {
+                .kind = TOK_RBRACE, .begin = end, .end = end, .bad = true, .made = true};
             tk_vec_push(p->arena, &p->tokens, made);
         }
         at->bad = true;
