@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR: static single assignment over scalars, tiles and tensors, with structured control flow.
 //
-// A module holds functions, callees before callers; at most one is the kernel. A function has parameters, a body region and, for a
-// kernel, a grid region that yields the counts (i32) of each axis. A region is one straight list of ops
-// that ends in a terminator (yield, return); branching is by ops with regions (if, for, while, reduce_fn, scan_fn). Values are numbered within their
-// function (tk_vid, 0 = none) and found through tk_func.value; an op's results and a region's arguments define them. A value
-// is visible in its region after its definition and in regions nested there. break, continue and early return do not exist: the
-// builder turns them into carried values.
+// A module holds functions, callees before callers; at most one is the kernel. A function has
+// parameters, a body region and, for a kernel, a grid region that yields the counts (i32) of each
+// axis. A region is one straight list of ops that ends in a terminator (yield, return); branching
+// is by ops with regions (if, for, while, reduce_fn, scan_fn). Values are numbered within their
+// function (tk_vid, 0 = none) and found through tk_func.value; an op's results and a region's
+// arguments define them. A value is visible in its region after its definition and in regions
+// nested there. break, continue and early return do not exist: the builder turns them into carried
+// values.
 //
-// Shapes are explicit: element-wise ops take operands of equal shape, what stretches is a broadcast op. A scalar is a tile of rank 0
-// and never equals a tile of shape [1]. Every op has a location: a span and, after inlining, the calls around it.
+// Shapes are explicit: element-wise ops take operands of equal shape, what stretches is a broadcast
+// op. A scalar is a tile of rank 0 and never equals a tile of shape [1]. Every op has a location: a
+// span and, after inlining, the calls around it.
 //
-// Levels. tile: hardware-free. laid out: each tile has a layout. staged: buffers, copies, barriers, matrix instructions are
-// ops. tk_op_legal is the table; the verifier checks it after each pass.
+// Levels. tile: hardware-free. laid out: each tile has a layout. staged: buffers, copies, barriers,
+// matrix instructions are ops. tk_op_legal is the table; the verifier checks it after each pass.
 //
-// Ownership: everything is in the module's arena. Passes change a module in place; afterwards it is const.
+// Ownership: everything is in the module's arena. Passes change a module in place; afterwards it is
+// const.
 #ifndef TK_IR_IR_H
 #define TK_IR_IR_H
 
@@ -36,13 +40,21 @@ enum {
 
 typedef enum tk_opcode {
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC) TK_OP_##ID,
-#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) TK_OP_##ID,
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE)                        TK_OP_##ID,
 #include "ir/ops.def"
     TK_OP_COUNT
 } tk_opcode;
 
 typedef enum { TK_LEVEL_TILE = 1, TK_LEVEL_LAID = 2, TK_LEVEL_STAGED = 4 } tk_level;
-typedef enum { TK_FX_PURE, TK_FX_READ, TK_FX_WRITE, TK_FX_ATOMIC, TK_FX_CONTROL, TK_FX_DEBUG, TK_FX_CALL } tk_effect;
+typedef enum {
+    TK_FX_PURE,
+    TK_FX_READ,
+    TK_FX_WRITE,
+    TK_FX_ATOMIC,
+    TK_FX_CONTROL,
+    TK_FX_DEBUG,
+    TK_FX_CALL
+} tk_effect;
 
 typedef struct tk_opinfo {
     const char *name;
@@ -50,22 +62,34 @@ typedef struct tk_opinfo {
     tk_effect effect;
     unsigned levels; // tk_level bits
     bool elementwise;
-    tk_numop num;    // elementwise: the operation
-    bool exact;      // elementwise: may be folded
+    tk_numop num; // elementwise: the operation
+    bool exact;   // elementwise: may be folded
     const char *doc;
 } tk_opinfo;
 const tk_opinfo *tk_op_info(tk_opcode code);
 bool tk_op_from_name(const char *name, size_t n, tk_opcode *out);
 bool tk_op_legal(tk_opcode code, tk_level level);
 
-typedef enum { TK_K_SUM, TK_K_PROD, TK_K_MIN, TK_K_MAX, TK_K_ANY, TK_K_ALL, TK_K_XOR, TK_K_ADD, TK_K_AND, TK_K_OR, TK_K_XCHG } tk_kindattr;
+typedef enum {
+    TK_K_SUM,
+    TK_K_PROD,
+    TK_K_MIN,
+    TK_K_MAX,
+    TK_K_ANY,
+    TK_K_ALL,
+    TK_K_XOR,
+    TK_K_ADD,
+    TK_K_AND,
+    TK_K_OR,
+    TK_K_XCHG
+} tk_kindattr;
 
-// Attributes. A missing integer attribute is its zero; `axis` is TK_AXIS_ALL where an op has none written. Which ones an op
-// uses, tk_op_attrs says (the printer, parser and verifier go by it).
+// Attributes. A missing integer attribute is its zero; `axis` is TK_AXIS_ALL where an op has none
+// written. Which ones an op uses, tk_op_attrs says (the printer, parser and verifier go by it).
 typedef struct tk_attrs {
-    tk_const value;          // const
+    tk_const value; // const
     int axis;
-    int64_t start;           // slice
+    int64_t start; // slice
     uint8_t perm[TK_MAX_RANK];
     tk_kindattr kind;
     bool reverse, exclusive, descending, masked, other;
@@ -73,15 +97,31 @@ typedef struct tk_attrs {
     tk_order order;
     tk_scope scope;
     int64_t pipeline, unroll;
-    int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range, -1 tile
-    const char *text;        // assert, print (NULL: none)
-    const char *callee;      // call
+    int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
+                                       // -1 tile
+    const char *text;                  // assert, print (NULL: none)
+    const char *callee;                // call
 } tk_attrs;
 
 enum { // bits of tk_op_attrs
-    TK_A_VALUE = 1, TK_A_AXIS = 2, TK_A_START = 4, TK_A_PERM = 8, TK_A_KIND = 16, TK_A_REVERSE = 32, TK_A_EXCLUSIVE = 64,
-    TK_A_DESCENDING = 128, TK_A_MASKED = 256, TK_A_OTHER = 512, TK_A_PRECISION = 1024, TK_A_ORDER = 2048, TK_A_SCOPE = 4096,
-    TK_A_PIPELINE = 8192, TK_A_UNROLL = 16384, TK_A_INDEX = 32768, TK_A_TEXT = 65536, TK_A_CALLEE = 131072,
+    TK_A_VALUE = 1,
+    TK_A_AXIS = 2,
+    TK_A_START = 4,
+    TK_A_PERM = 8,
+    TK_A_KIND = 16,
+    TK_A_REVERSE = 32,
+    TK_A_EXCLUSIVE = 64,
+    TK_A_DESCENDING = 128,
+    TK_A_MASKED = 256,
+    TK_A_OTHER = 512,
+    TK_A_PRECISION = 1024,
+    TK_A_ORDER = 2048,
+    TK_A_SCOPE = 4096,
+    TK_A_PIPELINE = 8192,
+    TK_A_UNROLL = 16384,
+    TK_A_INDEX = 32768,
+    TK_A_TEXT = 65536,
+    TK_A_CALLEE = 131072,
 };
 unsigned tk_op_attrs(tk_opcode code);
 
@@ -101,16 +141,16 @@ typedef struct tk_op {
 typedef struct tk_region {
     tk_op *first, *last;
     TK_VEC(tk_vid) args;
-    tk_op *owner;           // NULL: a function's body or grid
+    tk_op *owner; // NULL: a function's body or grid
     struct tk_func *func;
 } tk_region;
 
 typedef struct tk_irvalue {
     const tk_type *type;
-    tk_op *def;          // NULL: a region's argument or a parameter
-    tk_region *region;   // where it is an argument; NULL for parameters and results
-    uint32_t index;      // which result, argument or parameter
-    const char *name;    // hint for printing; or NULL
+    tk_op *def;        // NULL: a region's argument or a parameter
+    tk_region *region; // where it is an argument; NULL for parameters and results
+    uint32_t index;    // which result, argument or parameter
+    const char *name;  // hint for printing; or NULL
 } tk_irvalue;
 
 typedef struct tk_func {
@@ -122,7 +162,7 @@ typedef struct tk_func {
     TK_VEC(tk_vid) params;
     TK_VEC(const tk_type *) results;
     tk_region *body;
-    tk_region *grid;          // kernel; NULL: one program
+    tk_region *grid; // kernel; NULL: one program
 } tk_func;
 
 typedef struct tk_location {
@@ -140,7 +180,8 @@ typedef struct tk_module {
     tk_kernel_attrs attrs;
 } tk_module;
 
-// ---- Building -----------------------------------------------------------------------------------------
+// ---- Building
+// -----------------------------------------------------------------------------------------
 tk_module *tk_module_new(tk_arena *arena, const tk_sources *sources);
 tk_func *tk_func_new(tk_module *m, const char *name, bool is_kernel); // with an empty body; no grid
 tk_vid tk_func_param(tk_func *f, const tk_type *type, const char *name);
@@ -149,40 +190,48 @@ tk_vid tk_region_arg(tk_region *r, const tk_type *type, const char *name);
 tk_loc tk_loc_new(tk_module *m, tk_span span, tk_loc from);
 tk_func *tk_module_find(const tk_module *m, const char *name); // NULL
 
-// A new op, in no region yet. Operands are copied; regions are made by the caller (op->reg[i] = tk_region_new(f, op)).
-tk_op *tk_op_new(tk_func *f, tk_opcode code, tk_loc loc, uint32_t nopnd, const tk_vid *opnd, uint32_t nres,
-                 const tk_type *const *res, uint32_t nreg);
+// A new op, in no region yet. Operands are copied; regions are made by the caller (op->reg[i] =
+// tk_region_new(f, op)).
+tk_op *tk_op_new(tk_func *f, tk_opcode code, tk_loc loc, uint32_t nopnd, const tk_vid *opnd,
+                 uint32_t nres, const tk_type *const *res, uint32_t nreg);
 void tk_op_append(tk_region *r, tk_op *op);
 void tk_op_insert_before(tk_op *at, tk_op *op);
 void tk_op_unlink(tk_op *op); // takes it out of its region; its values stay numbered
 
 const tk_type *tk_value_type(const tk_func *f, tk_vid v);
-tk_op *tk_value_def(const tk_func *f, tk_vid v); // NULL for arguments and parameters
+tk_op *tk_value_def(const tk_func *f, tk_vid v);          // NULL for arguments and parameters
 void tk_replace_all(tk_func *f, tk_vid old, tk_vid with); // every use in the function
 bool tk_op_is_terminator(const tk_op *op);
-// Whether it can go when its results are unused: pure ops and loads, and if/for whose regions hold only such. A while is
-// kept (it may not end).
+// Whether it can go when its results are unused: pure ops and loads, and if/for whose regions hold
+// only such. A while is kept (it may not end).
 bool tk_op_is_removable(const tk_op *op);
 // Calls f for op and every op in its regions, outer first.
 void tk_op_walk(tk_op *op, void (*f)(void *user, tk_op *op), void *user);
 void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user); // grid, then body
 
-// ---- Text form ----------------------------------------------------------------------------------------
-// parse(print(m)) gives an equal module: names of functions and parameters, types, attributes, order; with locs also
-// the locations (as spans of named files). Values are renumbered in order of appearance.
+// ---- Text form
+// ----------------------------------------------------------------------------------------
+// parse(print(m)) gives an equal module: names of functions and parameters, types, attributes,
+// order; with locs also the locations (as spans of named files). Values are renumbered in order of
+// appearance.
 void tk_ir_print(tk_buf *out, const tk_module *m, bool locs);
 void tk_ir_print_op(tk_buf *out, const tk_func *f, const tk_op *op);
-// From source file `source` (its text is IR). NULL after errors. The result is verified by the caller.
+// From source file `source` (its text is IR). NULL after errors. The result is verified by the
+// caller.
 tk_module *tk_ir_parse(tk_arena *arena, tk_sources *sources, uint32_t source, tk_diags *diags);
 
-// ---- Verifier -----------------------------------------------------------------------------------------
-// Checks everything that ops.def, the types and the level ask for. False and a text naming the op, the rule and
-// the function when it does not hold. Works on modules of any origin (never trusts them): ids in range, dominance, terminators,
-// operand counts, types, attributes, levels, tensor access (no load of an out tensor ...).
+// ---- Verifier
+// ----------------------------------------------------------------------------------------- Checks
+// everything that ops.def, the types and the level ask for. False and a text naming the op, the
+// rule and the function when it does not hold. Works on modules of any origin (never trusts them):
+// ids in range, dominance, terminators, operand counts, types, attributes, levels, tensor access
+// (no load of an out tensor ...).
 bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why);
 
-// ---- From the checked program ---------------------------------------------------------------------------
-// One function an instance. assert ops are made only where debug is set.
-tk_module *tk_build_module(tk_arena *arena, const tk_sources *sources, const tk_program *p, bool debug);
+// ---- From the checked program
+// --------------------------------------------------------------------------- One function an
+// instance. assert ops are made only where debug is set.
+tk_module *tk_build_module(tk_arena *arena, const tk_sources *sources, const tk_program *p,
+                           bool debug);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notes: what the compiler decided, as data.
 //
-// Every pass that decides something that costs time, or that drops, keeps or refuses something that was asked for, records a note. `tkc
-// explain`, @require, JSON output and tests read the same records. A note is: an id (stable, kebab-case: "inlined", "hoisted",
-// "attribute-unused"), the place, a verdict, a reason in words, and named numbers.
+// Every pass that decides something that costs time, or that drops, keeps or refuses something that
+// was asked for, records a note. `tkc explain`, @require, JSON output and tests read the same
+// records. A note is: an id (stable, kebab-case: "inlined", "hoisted", "attribute-unused"), the
+// place, a verdict, a reason in words, and named numbers.
 #ifndef TK_IR_NOTE_H
 #define TK_IR_NOTE_H
 
@@ -35,8 +36,8 @@ typedef struct tk_notes {
     TK_VEC(tk_note_rec *) list;
 } tk_notes;
 
-tk_note_rec *tk_note_add(tk_notes *n, const char *pass, const char *id, tk_span span, tk_verdict verdict, const char *fmt, ...)
-    TK_PRINTF(6, 7);
+tk_note_rec *tk_note_add(tk_notes *n, const char *pass, const char *id, tk_span span,
+                         tk_verdict verdict, const char *fmt, ...) TK_PRINTF(6, 7);
 void tk_note_number_add(tk_notes *n, tk_note_rec *r, const char *name, double value);
 const char *tk_verdict_text(tk_verdict v); // "done", "missed", "info"
 void tk_notes_print(tk_buf *out, const tk_sources *s, const tk_notes *n);

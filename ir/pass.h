@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes and the pipeline.
 //
-// A pass is one file with one entry point, void tk_pass_NAME(tk_pass_ctx *), declared by its row in the table of ir/pipeline.c. Its head comment
-// says what it does in one sentence, then in: out: keeps: needs:, and when it does not apply. The driver runs the rows in
-// order, verifies after each, measures its time, and dumps where asked.
+// A pass is one file with one entry point, void tk_pass_NAME(tk_pass_ctx *), declared by its row in
+// the table of ir/pipeline.c. Its head comment says what it does in one sentence, then in: out:
+// keeps: needs:, and when it does not apply. The driver runs the rows in order, verifies after
+// each, measures its time, and dumps where asked.
 #ifndef TK_IR_PASS_H
 #define TK_IR_PASS_H
 
@@ -12,7 +13,7 @@
 typedef struct tk_pass_ctx {
     tk_module *m;
     tk_arena *scratch; // released after the pass
-    tk_diags *diags;   // a pass may refuse the program (a limit passed, a demand that cannot be kept)
+    tk_diags *diags; // a pass may refuse the program (a limit passed, a demand that cannot be kept)
     bool debug;
 } tk_pass_ctx;
 
@@ -23,8 +24,8 @@ typedef struct tk_pass {
     const char *why;  // the reason for its place
 } tk_pass;
 
-const tk_pass *tk_passes(size_t *n);            // in order
-const tk_pass *tk_pass_find(const char *name);  // NULL
+const tk_pass *tk_passes(size_t *n);           // in order
+const tk_pass *tk_pass_find(const char *name); // NULL
 
 typedef struct tk_pipeline_opts {
     const char *after; // stop after this pass (NULL: all); "build" = before the first
@@ -36,7 +37,8 @@ typedef struct tk_pipeline_opts {
 } tk_pipeline_opts;
 
 // False after diagnostics. A verifier failure is an internal error naming the pass.
-bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags, const tk_pipeline_opts *o);
+bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
+                     const tk_pipeline_opts *o);
 
 void tk_pass_inline(tk_pass_ctx *c);
 void tk_pass_fold(tk_pass_ctx *c);

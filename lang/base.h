@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arenas, growable arrays, strings and internal errors: the ground that everything stands on.
 //
-// Memory. All compile-time data lives in arenas, one per lifetime (a compile, a pass's scratch, a context). An arena hands out zeroed memory and is released as a whole. An
-// allocation never returns NULL: when memory runs out (or a test's allocator says so) the arena
-// longjmps to the recovery point that the owner of the compile set with tk_guard; the owner then
-// reports "out of memory" and releases its arenas. Whatever is not in an arena between the guard
-// and the jump must be reachable from the owner.
+// Memory. All compile-time data lives in arenas, one per lifetime (a compile, a pass's scratch, a
+// context). An arena hands out zeroed memory and is released as a whole. An allocation never
+// returns NULL: when memory runs out (or a test's allocator says so) the arena longjmps to the
+// recovery point that the owner of the compile set with tk_guard; the owner then reports "out of
+// memory" and releases its arenas. Whatever is not in an arena between the guard and the jump must
+// be reachable from the owner.
 //
 // Threads. Nothing here is global. One arena belongs to one thread at a time.
 #ifndef TK_LANG_BASE_H
@@ -19,7 +20,7 @@
 
 #if defined(__GNUC__)
 #define TK_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define TK_NORETURN __attribute__((noreturn))
+#define TK_NORETURN     __attribute__((noreturn))
 #else
 #define TK_PRINTF(f, a)
 #define TK_NORETURN
@@ -59,7 +60,7 @@ char *tk_strndup(tk_arena *a, const char *s, size_t n);       // 0-terminated
 char *tk_strdup(tk_arena *a, const char *s);
 char *tk_format(tk_arena *a, const char *fmt, ...) TK_PRINTF(2, 3);
 char *tk_vformat(tk_arena *a, const char *fmt, va_list args);
-#define TK_NEW(arena, type) ((type *)tk_alloc((arena), sizeof(type)))
+#define TK_NEW(arena, type)          ((type *)tk_alloc((arena), sizeof(type)))
 #define TK_NEW_ARRAY(arena, type, n) ((type *)tk_alloc_array((arena), (size_t)(n), sizeof(type)))
 
 TK_NORETURN void tk_fail_memory(tk_guard *g);
@@ -67,20 +68,20 @@ TK_NORETURN void tk_fail_internal(tk_guard *g, const char *file, int line, const
     TK_PRINTF(4, 5);
 // An internal error: a fault of tkc's own, never of the user's input.
 #define TK_ICE(arena, ...) tk_fail_internal((arena)->guard, __FILE__, __LINE__, __VA_ARGS__)
-#define TK_CHECK(arena, cond) \
+#define TK_CHECK(arena, cond)                                                                      \
     ((cond) ? (void)0 : tk_fail_internal((arena)->guard, __FILE__, __LINE__, "%s", #cond))
 
 // Growable array in an arena: TK_VEC(tk_op *) ops; tk_vec_push(arena, &ops, op);
-#define TK_VEC(type)   \
-    struct {           \
-        type *at;      \
-        uint32_t n;    \
-        uint32_t room; \
+#define TK_VEC(type)                                                                               \
+    struct {                                                                                       \
+        type *at;                                                                                  \
+        uint32_t n;                                                                                \
+        uint32_t room;                                                                             \
     }
-#define tk_vec_push(arena, v, x)                                                                \
-    (((v)->n == (v)->room ? (void)((v)->at = tk_vec_grow((arena), (v)->at, (v)->n, &(v)->room, \
-                                                         sizeof *(v)->at))                     \
-                          : (void)0),                                                           \
+#define tk_vec_push(arena, v, x)                                                                   \
+    (((v)->n == (v)->room                                                                          \
+          ? (void)((v)->at = tk_vec_grow((arena), (v)->at, (v)->n, &(v)->room, sizeof *(v)->at))   \
+          : (void)0),                                                                              \
      (v)->at[(v)->n++] = (x))
 void *tk_vec_grow(tk_arena *a, void *old, uint32_t n, uint32_t *room, size_t size);
 
@@ -106,7 +107,9 @@ typedef struct tk_names {
 void tk_names_init(tk_names *t, tk_arena *a);
 const char *tk_intern(tk_names *t, const char *s, size_t n);
 
-// The nearest of n candidates to `name` by edit distance for "did you mean", or NULL where none is near.
-const char *tk_nearest(tk_arena *scratch, const char *name, const char *const *candidates, size_t n);
+// The nearest of n candidates to `name` by edit distance for "did you mean", or NULL where none is
+// near.
+const char *tk_nearest(tk_arena *scratch, const char *name, const char *const *candidates,
+                       size_t n);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources, spans and diagnostics.
 //
-// A span is a byte range of one source file; line and column are computed only when a message is shown. A diagnostic is a value: severity, identifier, place, text, notes (other places involved, in
-// order) and helps (what to write). They collect in a tk_diags; nothing is printed. Every text is UTF-8,
-// one line, no trailing full stop, names and source text in 'quotes'.
+// A span is a byte range of one source file; line and column are computed only when a message is
+// shown. A diagnostic is a value: severity, identifier, place, text, notes (other places involved,
+// in order) and helps (what to write). They collect in a tk_diags; nothing is printed. Every text
+// is UTF-8, one line, no trailing full stop, names and source text in 'quotes'.
 #ifndef TK_LANG_DIAG_H
 #define TK_LANG_DIAG_H
 
@@ -57,21 +58,22 @@ typedef struct tk_diags {
     TK_VEC(tk_diag *) list;
     uint32_t errors;
     uint32_t warnings;
-    uint32_t limit;  // errors kept; later ones are only counted. 0 = 100
-    bool werror;     // warnings become errors as they are added
+    uint32_t limit; // errors kept; later ones are only counted. 0 = 100
+    bool werror;    // warnings become errors as they are added
 } tk_diags;
 
 void tk_diags_init(tk_diags *d, tk_arena *a);
-// Adds one; the same id at the same span with the same text is added once (a template that is instantiated
-// twice reports once). The result is never NULL and may be given notes and helps.
+// Adds one; the same id at the same span with the same text is added once (a template that is
+// instantiated twice reports once). The result is never NULL and may be given notes and helps.
 tk_diag *tk_error(tk_diags *d, tk_span at, const char *id, const char *fmt, ...) TK_PRINTF(4, 5);
 tk_diag *tk_warning(tk_diags *d, tk_span at, const char *id, const char *fmt, ...) TK_PRINTF(4, 5);
 void tk_note(tk_diags *d, tk_diag *to, tk_span at, const char *fmt, ...) TK_PRINTF(4, 5);
 void tk_help(tk_diags *d, tk_diag *to, tk_span at, const char *fmt, ...) TK_PRINTF(4, 5);
 
-// The text form of LANGUAGE.md section 9: file:line:col: error: text [id], the line, the caret and tildes
-// under the span, notes and helps likewise. Tabs are kept in the caret line; a very long line is cut around the caret; bytes that are no
-// UTF-8 or control characters are shown as \xNN. colour adds ANSI colours.
+// The text form of LANGUAGE.md section 9: file:line:col: error: text [id], the line, the caret and
+// tildes under the span, notes and helps likewise. Tabs are kept in the caret line; a very long
+// line is cut around the caret; bytes that are no UTF-8 or control characters are shown as \xNN.
+// colour adds ANSI colours.
 void tk_diag_print(tk_buf *out, const tk_sources *s, const tk_diag *d, bool colour);
 void tk_diags_print(tk_buf *out, const tk_sources *s, const tk_diags *d, bool colour);
 

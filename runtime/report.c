@@ -4,14 +4,7 @@
 
 #include <string.h>
 
-static bool render(tkc_report *r, tk_guard *guard, const tk_sources *s, const tk_diags *d) {
-    if (setjmp(guard->jump) != 0) {
-        return false;
-    }
-    static const tk_sources none; // no file has a text
-    if (!s) {
-        s = &none;
-    }
+static void render_all(tkc_report *r, const tk_sources *s, const tk_diags *d) {
     tk_buf plain, colour;
     tk_buf_init(&plain, &r->arena);
     tk_diags_print(&plain, s, d, false);
@@ -20,6 +13,14 @@ static bool render(tkc_report *r, tk_guard *guard, const tk_sources *s, const tk
     tk_diags_print(&colour, s, d, true);
     r->colour = tk_buf_text(&colour);
     r->json = diags_json(&r->arena, s, d);
+}
+
+static bool render(tkc_report *r, tk_guard *guard, const tk_sources *s, const tk_diags *d) {
+    static const tk_sources none; // no file has a text
+    if (setjmp(guard->jump) != 0) {
+        return false;
+    }
+    render_all(r, s ? s : &none, d);
     return r->json != NULL;
 }
 
