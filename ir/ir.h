@@ -95,7 +95,7 @@ typedef struct tk_attrs {
     bool reverse, exclusive, descending, masked, other;
     tk_precision precision;
     tk_order order;
-    tk_scope scope;
+    tk_memscope scope;
     int64_t pipeline, unroll;
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile

@@ -296,7 +296,7 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         if (!word(p, &tk_words_scope, "a scope", &i)) {
             return false;
         }
-        o->at.scope = (tk_scope)i;
+        o->at.scope = (tk_memscope)i;
         return true;
     }
     return fast_flags(p, o);

@@ -58,7 +58,7 @@ typedef struct tk_var {
 // ---- Expressions
 // --------------------------------------------------------------------------------------
 typedef enum { TK_ORDER_RELAXED, TK_ORDER_ACQUIRE, TK_ORDER_RELEASE, TK_ORDER_ACQ_REL } tk_order;
-typedef enum { TK_SCOPE_DEVICE, TK_SCOPE_BLOCK, TK_SCOPE_SYSTEM } tk_scope;
+typedef enum { TK_SCOPE_DEVICE, TK_SCOPE_BLOCK, TK_SCOPE_SYSTEM } tk_memscope;
 typedef enum { TK_PREC_IEEE, TK_PREC_TF32, TK_PREC_TF32X3 } tk_precision;
 
 typedef enum {
@@ -122,7 +122,7 @@ typedef struct tk_xattr {
     uint8_t perm[TK_MAX_RANK]; // PERMUTE
     tk_precision precision;
     tk_order order;
-    tk_scope scope;
+    tk_memscope scope;
     struct tk_inst *fn; // REDUCE, SCAN: takes 2m scalars, gives m
     const char *text;   // ASSERT, PRINT; NULL for an assert without text
 } tk_xattr;
@@ -162,7 +162,7 @@ typedef struct tk_x {
             tk_builtin id;
             tk_view *view;
             tk_order order;
-            tk_scope scope;
+            tk_memscope scope;
         } atomic;
     } u;
 } tk_x;
