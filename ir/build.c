@@ -64,7 +64,7 @@ static void note_attributes(tk_bmod *b) {
 // ---- Functions
 // ------------------------------------------------------------------------------------------
 static void add_param(tk_bfn *f, const tk_var *v) {
-    if (f->inst->is_kernel && !v->is_given) {
+    if (!tk_build_is_passed(v)) {
         return;
     }
     tk_bslot *s = tk_build_slot(f, v);

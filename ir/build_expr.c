@@ -139,7 +139,8 @@ static tk_vid callee_mask(tk_bfn *f, tk_span at, const tk_type *want) {
 static void emit_call(tk_bfn *f, tk_span at, const tk_func *callee, uint32_t n, const tk_vid *arg,
                       tk_vid *out) {
     for (uint32_t i = 0; i < n; i++) {
-        if (!tk_type_eq(tk_build_typeof(f, arg[i]), tk_value_type(callee, callee->params.at[i]))) {
+        const tk_type *want = tk_value_type(callee, callee->params.at[i]);
+        if (want->kind == TK_T_VALUE && !tk_type_eq(tk_build_typeof(f, arg[i]), want)) {
             TK_ICE(f->arena, "argument %u of '%s' has another type", i, callee->name);
         }
     }
@@ -173,6 +174,8 @@ static void emit_call_if(tk_bfn *f, tk_span at, tk_vid active, const tk_func *ca
     }
 }
 
+bool tk_build_is_passed(const tk_var *v) { return v->kind != TK_VAR_PARAM || v->is_given; }
+
 void tk_build_call_values(tk_bfn *f, tk_span at, const tk_inst *callee, const tk_vid *arg,
                           uint32_t nres, tk_vid *out) {
     const tk_binst *in = tk_bmap_get(&f->b->insts, callee);
@@ -182,15 +185,22 @@ void tk_build_call_values(tk_bfn *f, tk_span at, const tk_inst *callee, const tk
     TK_CHECK(f->arena, fn != NULL);
     uint32_t n = 0;
     tk_vid *v = TK_NEW_ARRAY(f->arena, tk_vid, fn->params.n);
-    for (; n < callee->params.n; n++) {
+    for (uint32_t i = 0; i < callee->params.n; i++) {
+        if (!tk_build_is_passed(callee->params.at[i])) {
+            continue;
+        }
         const tk_type *want = tk_value_type(fn, fn->params.at[n]);
         v[n] = want->kind == TK_T_VALUE ? tk_build_stretch(f, at, arg[n], want) : arg[n];
+        n++;
     }
     for (uint32_t i = 0; i < callee->captures.n; i++) {
-        const tk_bslot *s = tk_bmap_get(&f->vars, callee->captures.at[i]);
+        const tk_var *captured = callee->captures.at[i];
+        if (!tk_build_is_passed(captured)) {
+            continue;
+        }
+        const tk_bslot *s = tk_bmap_get(&f->vars, captured);
         if (!s || !s->bound) {
-            TK_ICE(f->arena, "'%s' is not passed to '%s'", callee->captures.at[i]->name,
-                   f->fn->name);
+            TK_ICE(f->arena, "'%s' is not passed to '%s'", captured->name, f->fn->name);
         }
         v[n++] = s->cur;
     }
@@ -211,12 +221,14 @@ static void build_call(tk_bfn *f, const tk_x *x, uint32_t n, tk_vid *out) {
     const tk_inst *callee = x->u.call.inst;
     tk_vid *arg = TK_NEW_ARRAY(f->arena, tk_vid, callee->params.n);
     uint32_t used = 0;
+    uint32_t k = 0;
     for (uint32_t i = 0; i < callee->params.n; i++) {
-        const tk_var *tensor = x->u.call.tensor ? x->u.call.tensor[i] : NULL;
-        if (!tensor) {
-            TK_CHECK(f->arena, used < x->n);
+        if (!tk_build_is_passed(callee->params.at[i])) {
+            continue;
         }
-        arg[i] = tensor ? tk_build_tensor(f, tensor) : tk_build_x(f, x->arg[used++]);
+        const tk_var *tensor = x->u.call.tensor ? x->u.call.tensor[i] : NULL;
+        TK_CHECK(f->arena, tensor || used < x->n);
+        arg[k++] = tensor ? tk_build_tensor(f, tensor) : tk_build_x(f, x->arg[used++]);
     }
     tk_build_call_values(f, x->span, callee, arg, n, out);
 }

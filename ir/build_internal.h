@@ -149,7 +149,8 @@ void tk_build_multi(tk_bfn *f, const tk_x *x, uint32_t n,
 uint32_t tk_build_count(const tk_x *x); // how many values
 const tk_type *tk_build_part(tk_bfn *f, const tk_x *x, uint32_t i); // type of part i in the IR
 tk_vid tk_build_tensor(tk_bfn *f, const tk_var *v);
-bool tk_build_is_cheap(const tk_x *x); // without effects, loads, calls: evaluated freely
+bool tk_build_is_passed(const tk_var *v); // false: an optional parameter that is not given
+bool tk_build_is_cheap(const tk_x *x);    // without effects, loads, calls: evaluated freely
 void tk_build_call_values(tk_bfn *f, tk_span at, const tk_inst *callee, const tk_vid *arg,
                           uint32_t nres, tk_vid *out);
 void tk_build_builtin(tk_bfn *f, const tk_x *x, uint32_t n, tk_vid *out);
