@@ -120,7 +120,7 @@ static const char *const scopes[] = {"device", "block", "system"};
 tk_value tk_rule_atomic(tk_bcall *b) {
     static const tk_order order_of[] = {TK_ORDER_RELAXED, TK_ORDER_ACQUIRE, TK_ORDER_RELEASE,
                                         TK_ORDER_ACQ_REL};
-    static const tk_scope scope_of[] = {TK_SCOPE_DEVICE, TK_SCOPE_BLOCK, TK_SCOPE_SYSTEM};
+    static const tk_memscope scope_of[] = {TK_SCOPE_DEVICE, TK_SCOPE_BLOCK, TK_SCOPE_SYSTEM};
     uint32_t values = b->n - 3; // all parameters but view, order and scope
     tk_value view;
     tk_value v[TK_BI_MAX_PARAMS];
