@@ -59,14 +59,6 @@ static const row *row_of(tk_builtin id, tk_numop elem) {
     return NULL;
 }
 
-const char *tk_builtin_name(tk_builtin b) {
-    return b < TK_BI_COUNT ? row_of(b, TK_NUM_COUNT)->name : "?";
-}
-
-const char *tk_builtin_signature(tk_builtin b) {
-    return b < TK_BI_COUNT ? row_of(b, TK_NUM_COUNT)->signature : "?";
-}
-
 typedef enum { MATCH_SIG, MATCH_OWN } match;
 typedef enum { PLACE_ANY, PLACE_TILE } place;
 
