@@ -106,11 +106,12 @@ bool tk_bi_match(tk_bcall *b, const char *signature);
 void tk_bi_help_signature(tk_bcall *b, tk_diag *d);
 // Adds "help: text".
 void tk_bi_help(tk_bcall *b, tk_diag *d, const char *fmt, ...) TK_PRINTF(3, 4);
-// How messages name an argument: "'x'" for a name, else "argument 'PARAMETER'".
+// How messages name an argument: what is written, in quotes, where that is short, else "argument
+// 'PARAMETER'".
 const char *tk_bi_arg_text(tk_bcall *b, uint32_t i);
 const char *tk_bi_type_text(tk_bcall *b, tk_value v);
-// What stands in a help for an argument: its name, or the parameter's.
-const char *tk_bi_arg_name(tk_bcall *b, uint32_t i);
+// What stands in a help for an argument: what is written, or the parameter's name.
+const char *tk_bi_arg_source(tk_bcall *b, uint32_t i);
 
 // Scalar or tile; an untyped constant stays one. False after an error.
 bool tk_bi_value(tk_bcall *b, uint32_t i, tk_value *out);

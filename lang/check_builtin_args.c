@@ -54,7 +54,7 @@ void tk_bi_help(tk_bcall *b, tk_diag *d, const char *fmt, ...) {
 }
 
 void tk_bi_help_signature(tk_bcall *b, tk_diag *d) {
-    tk_bi_help(b, d, "the call is %s", b->signature);
+    tk_bi_help(b, d, "the call is '%s'", b->signature);
 }
 
 static bool unknown_name(tk_bcall *b, const tk_arg *a) {
@@ -95,7 +95,8 @@ static bool surplus(tk_bcall *b, const tk_arg *a, uint32_t places) {
                              places == 1 ? "" : "s");
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->param[i].by_name && !b->arg[i]) {
-            tk_bi_help(b, d, "'%s' is given by name: %s = ...", b->param[i].name, b->param[i].name);
+            tk_bi_help(b, d, "'%s' is given by name: '%s = ..'", b->param[i].name,
+                       b->param[i].name);
             break;
         }
     }
@@ -146,15 +147,16 @@ bool tk_bi_match(tk_bcall *b, const char *signature) {
 // ---- Texts
 // --------------------------------------------------------------------------------------------
 const char *tk_bi_arg_text(tk_bcall *b, uint32_t i) {
-    const tk_expr *e = b->arg[i];
-    bool name = e && e->kind == TK_E_NAME;
-    return tk_format(tk_checker_arena(b->c), name ? "'%s'" : "argument '%s'",
-                     name ? e->u.name : b->param[i].name);
+    enum { LONGEST = 24 };
+    const char *text = b->arg[i] ? tk_source_text(b->c, b->arg[i]->span) : NULL;
+    bool shown = text && strlen(text) <= LONGEST;
+    return tk_format(tk_checker_arena(b->c), shown ? "'%s'" : "argument '%s'",
+                     shown ? text : b->param[i].name);
 }
 
-const char *tk_bi_arg_name(tk_bcall *b, uint32_t i) {
-    const tk_expr *e = b->arg[i];
-    return e && e->kind == TK_E_NAME ? e->u.name : b->param[i].name;
+const char *tk_bi_arg_source(tk_bcall *b, uint32_t i) {
+    const char *text = b->arg[i] ? tk_source_text(b->c, b->arg[i]->span) : NULL;
+    return text ? text : b->param[i].name;
 }
 
 const char *tk_bi_type_text(tk_bcall *b, tk_value v) {
@@ -189,7 +191,7 @@ bool tk_bi_tile_value(tk_bcall *b, uint32_t i, tk_span at, const char *verb, tk_
     tk_diag *d = tk_err_diag(b->c, at, "not-a-tile", "'%s' %s a tile; %s is a scalar", b->name,
                              verb, tk_bi_arg_text(b, i));
     if (b->rule == TK_RULE_MINMAX) {
-        tk_bi_help(b, d, "of two values: %s(a, b)", b->name);
+        tk_bi_help(b, d, "of two values: '%s(a, b)'", b->name);
     }
     return false;
 }
@@ -339,7 +341,8 @@ bool tk_bi_cond(tk_bcall *b, uint32_t i, tk_value *out) {
     tk_diag *d = tk_err_diag(b->c, b->arg[i]->span, "type-mismatch",
                              "the condition of '%s' must be bool; %s is %s", b->name,
                              tk_bi_arg_text(b, i), tk_bi_type_text(b, *out));
-    tk_bi_help(b, d, "%s != 0", tk_bi_arg_name(b, i));
+    bool simple = b->arg[i]->kind != TK_E_BINARY;
+    tk_bi_help(b, d, simple ? "write '%s != 0'" : "write '(%s) != 0'", tk_bi_arg_source(b, i));
     return false;
 }
 

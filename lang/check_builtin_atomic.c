@@ -38,7 +38,8 @@ static bool tensor_fits(tk_bcall *b, tk_value v) {
                                  "'%s' reads and writes, but '%s' is an '%s' tensor", b->name,
                                  tensor->name, access);
         tk_note(tk_checker_diags(b->c), d, tensor->span, "'%s' is declared here", tensor->name);
-        tk_bi_help(b, d, "%s: inout %s[...]", tensor->name, tk_dtype_name(tensor->type->dtype));
+        tk_bi_help(b, d, "declare it 'inout': '%s: inout %s[..]'", tensor->name,
+                   tk_dtype_name(tensor->type->dtype));
         return false;
     }
     if (!takes(b->id, v.type->dtype)) {
@@ -64,7 +65,7 @@ static bool read_view(tk_bcall *b, tk_value *out) {
                                  "indexed tensor",
                                  b->name);
         if (v.kind == TK_V_TENSOR) {
-            tk_bi_help(b, d, "%s(%s[...], ...)", b->name, tk_bi_arg_name(b, 0));
+            tk_bi_help(b, d, "write '%s(%s[..], ..)'", b->name, tk_bi_arg_source(b, 0));
         }
         return false;
     }

@@ -118,13 +118,13 @@ static bool init_fits(tk_bcall *b, bool exclusive) {
     if (exclusive && !b->arg[5]) {
         tk_diag *d = tk_err_diag(b->c, b->call->span, "missing-argument",
                                  "an exclusive 'scan' needs the value before the first element");
-        tk_bi_help(b, d, "init = ...");
+        tk_bi_help(b, d, "write 'init = ..'");
         return false;
     }
     if (!exclusive && b->arg[5]) {
         tk_diag *d = tk_err_diag(b->c, b->arg[5]->span, "surplus-argument",
                                  "'init' has no meaning without 'exclusive'");
-        tk_bi_help(b, d, "exclusive = true, init = ...");
+        tk_bi_help(b, d, "write 'exclusive = true, init = ..'");
         return false;
     }
     return true;

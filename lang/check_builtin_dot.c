@@ -41,7 +41,9 @@ static bool same_dtype(tk_bcall *b, uint32_t i, tk_value x, uint32_t j, tk_value
                              "the operands of '%s' must have one element type: %s is %s, %s is %s",
                              b->name, tk_bi_arg_text(b, i), tk_bi_type_text(b, x),
                              tk_bi_arg_text(b, j), tk_bi_type_text(b, y));
-    tk_bi_help(b, d, "cast one: %s(%s)", tk_dtype_name(s), tk_bi_arg_name(b, j));
+    bool first = tk_dtype_bits(t) > tk_dtype_bits(s); // the narrower one, else the second
+    tk_bi_help(b, d, "write '%s(%s)'", tk_dtype_name(first ? t : s),
+               tk_bi_arg_source(b, first ? i : j));
     return false;
 }
 
@@ -87,7 +89,7 @@ static bool acc_fits(tk_bcall *b, uint32_t i, tk_value acc, const tk_type *type)
     tk_diag *d = tk_err_diag(b->c, b->arg[i]->span, dtype_ok ? "shape-mismatch" : "type-mismatch",
                              "'acc' of this '%s' must be %s; %s is %s", b->name,
                              tk_type_text(a, type), tk_bi_arg_text(b, i), tk_bi_type_text(b, acc));
-    tk_bi_help(b, d, "zeros(%s, %s)", tk_shape_text(a, type->rank, type->dim),
+    tk_bi_help(b, d, "write 'zeros(%s, %s)'", tk_shape_text(a, type->rank, type->dim),
                tk_dtype_name(type->dtype));
     return false;
 }

@@ -106,7 +106,7 @@ tk_value tk_rule_bitcast(tk_bcall *b) {
     if (from == TK_BOOL || to == TK_BOOL) {
         tk_diag *d = tk_err_diag(b->c, b->call->span, "type-mismatch",
                                  "'bitcast' takes and gives numbers, not bool");
-        tk_bi_help(b, d, "the cast is %s(%s)", tk_dtype_name(to), tk_bi_arg_name(b, 0));
+        tk_bi_help(b, d, "write '%s(%s)'", tk_dtype_name(to), tk_bi_arg_source(b, 0));
         return tk_bi_error(b);
     }
     bool known = from != TK_DTYPE_DEP && to != TK_DTYPE_DEP;

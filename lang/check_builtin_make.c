@@ -27,7 +27,7 @@ tk_value tk_rule_full(tk_bcall *b) {
         tk_diag *d = tk_err_diag(b->c, b->arg[1]->span, "not-a-scalar",
                                  "the value of 'full' must be a scalar; %s is %s",
                                  tk_bi_arg_text(b, 1), tk_bi_type_text(b, v));
-        tk_bi_help(b, d, "broadcast(%s, %s)", tk_bi_arg_name(b, 1),
+        tk_bi_help(b, d, "write 'broadcast(%s, %s)'", tk_bi_arg_source(b, 1),
                    tk_shape_text(tk_checker_arena(b->c), rank, dim));
         return tk_bi_error(b);
     }
@@ -73,7 +73,7 @@ static bool permutation(tk_bcall *b, unsigned rank, uint8_t *perm, bool *dep) {
     const tk_expr *e = b->arg[1];
     *dep = false;
     if (e->kind != TK_E_LIST) {
-        tk_err(b->c, e->span, "type-mismatch", "the axes of 'permute' are a list: [1, 0]");
+        tk_err(b->c, e->span, "type-mismatch", "the axes of 'permute' are a list: '[1, 0]'");
         return false;
     }
     if (e->u.list.n != rank) {
@@ -131,7 +131,7 @@ tk_value tk_rule_transpose(tk_bcall *b) {
         tk_diag *d = tk_err_diag(b->c, b->arg[0]->span, "shape-mismatch",
                                  "'transpose' exchanges two axes; %s is %s, which has one",
                                  tk_bi_arg_text(b, 0), tk_bi_type_text(b, v));
-        tk_bi_help(b, d, "%s[:, newaxis] makes a column", tk_bi_arg_name(b, 0));
+        tk_bi_help(b, d, "'%s[:, newaxis]' makes a column", tk_bi_arg_source(b, 0));
         return tk_bi_error(b);
     }
     int64_t dim[TK_MAX_RANK];

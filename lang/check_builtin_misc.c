@@ -23,7 +23,7 @@ static bool read_word(tk_bcall *b, uint32_t i, tk_value *out) {
         tk_err_diag(b->c, b->arg[i]->span, "type-mismatch",
                     "the %s of '%s' must be an integer of 32 or 64 bits; %s is %s",
                     b->param[i].name, b->name, tk_bi_arg_text(b, i), tk_bi_type_text(b, *out));
-    tk_bi_help(b, d, "cast it: u32(%s)", tk_bi_arg_name(b, i));
+    tk_bi_help(b, d, "write 'u32(%s)'", tk_bi_arg_source(b, i));
     return false;
 }
 

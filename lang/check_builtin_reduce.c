@@ -48,15 +48,15 @@ static bool takes_dtype(tk_bcall *b, tk_value v) {
         }
         want = "numbers";
     }
-    const char *name = tk_bi_arg_name(b, 0);
+    const char *name = tk_bi_arg_source(b, 0);
     tk_diag *d = tk_err_diag(b->c, b->arg[0]->span, "type-mismatch", "'%s' takes %s; %s is %s",
                              b->name, want, tk_bi_arg_text(b, 0), tk_bi_type_text(b, v));
     if (b->id == TK_BI_ANY || b->id == TK_BI_ALL) {
-        tk_bi_help(b, d, "%s(%s != 0)", b->name, name);
+        tk_bi_help(b, d, "write '%s(%s != 0)'", b->name, name);
     } else if (b->id == TK_BI_MIN || b->id == TK_BI_MAX) {
-        tk_bi_help(b, d, "%s(%s)", b->id == TK_BI_MIN ? "all" : "any", name);
+        tk_bi_help(b, d, "write '%s(%s)'", b->id == TK_BI_MIN ? "all" : "any", name);
     } else if (t == TK_BOOL) {
-        tk_bi_help(b, d, "cast it: i32(%s)", name);
+        tk_bi_help(b, d, "write 'i32(%s)'", name);
     }
     return false;
 }
@@ -134,7 +134,7 @@ bool tk_bi_scan_axis(tk_bcall *b, uint32_t i, const tk_type *t, int *axis) {
     }
     tk_diag *d = tk_err_diag(b->c, b->call->span, "missing-argument",
                              "'%s' of a tile of rank %u needs an axis", b->name, t->rank);
-    tk_bi_help(b, d, "axis = %d", (int)t->rank - 1);
+    tk_bi_help(b, d, "write 'axis = %d'", (int)t->rank - 1);
     return false;
 }
 
@@ -218,7 +218,7 @@ tk_value tk_rule_histogram(tk_bcall *b) {
         tk_diag *d = tk_err_diag(b->c, b->arg[0]->span, "type-mismatch",
                                  "'histogram' counts integers; %s is %s", tk_bi_arg_text(b, 0),
                                  tk_bi_type_text(b, v));
-        tk_bi_help(b, d, "cast it: i32(%s)", tk_bi_arg_name(b, 0));
+        tk_bi_help(b, d, "write 'i32(%s)'", tk_bi_arg_source(b, 0));
         ok = false;
     }
     ok = tk_bi_int(b, 1, 1, TK_MAX_TILE_ELEMS, &bins, &dep) && ok;

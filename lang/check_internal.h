@@ -83,6 +83,8 @@ tk_diag *tk_err_diag(tk_checker *c, tk_span at, const char *id, const char *fmt,
 tk_diag *tk_warn_diag(tk_checker *c, tk_span at, const char *id, const char *fmt, ...)
     TK_PRINTF(4, 5);
 tk_value tk_error_value(tk_span at);
+// The source text of a span on one line, or NULL where it is long or spans lines.
+const char *tk_source_text(tk_checker *c, tk_span at);
 
 // ---- Values
 // -------------------------------------------------------------------------------------------
