@@ -111,6 +111,11 @@ static bool short_enough(tk_parser *p, tk_span s) {
     return s.end - s.begin <= 30 && tk_line_of(p, s.begin) == tk_line_of(p, s.end);
 }
 
+// Whether the text of a node is the whole of it: parentheses round it are not in its span.
+static bool is_simple(tk_parser *p, const tk_expr *e) {
+    return e->kind != TK_E_BINARY && e->kind != TK_E_UNARY && short_enough(p, e->span);
+}
+
 void tk_e_chain_error(tk_parser *p, const tk_expr *chain, const tk_expr *y, tk_span op) {
     tk_diag *d = tk_error(p->diags, op, "chained-comparison", "comparisons do not chain");
     if (chain->kind != TK_E_BINARY) {
@@ -118,7 +123,7 @@ void tk_e_chain_error(tk_parser *p, const tk_expr *chain, const tk_expr *y, tk_s
     }
     tk_span a = {p->file, chain->span.begin, chain->u.binary.op_span.begin};
     tk_span b = chain->u.binary.y->span;
-    if (short_enough(p, chain->span) && short_enough(p, y->span)) {
+    if (is_simple(p, chain->u.binary.y) && is_simple(p, y) && short_enough(p, a)) {
         tk_help(p->diags, d, (tk_span){0}, "write '%s%s %s && %s %s %s'", text_of(p, a),
                 tk_binop_text(chain->u.binary.op), text_of(p, b), text_of(p, b), text_of(p, op),
                 text_of(p, y->span));

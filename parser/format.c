@@ -42,10 +42,12 @@ static uint32_t line_end(const tk_layout_state *w, uint32_t i, uint32_t to) {
     }
     if (w->pieces.at[first].kind == TOK_RBRACE) {
         uint32_t next = first + 1;
+        bool apart = false; // a comment between '}' and `else` breaks the line
         while (next < to && is_comment(w, next)) {
+            apart = apart || w->pieces.at[next].width >= TK_NO_FIT;
             next++;
         }
-        if (next == to || w->pieces.at[next].kind != TOK_ELSE) {
+        if (apart || next == to || w->pieces.at[next].kind != TOK_ELSE) {
             return first + 1;
         }
         i = next;

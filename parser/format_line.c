@@ -133,10 +133,50 @@ static void write_items(tk_layout_state *w, uint32_t from, uint32_t to, uint32_t
     }
 }
 
+static uint32_t last_item(const tk_layout_state *w, uint32_t from, uint32_t to) {
+    uint32_t next = from;
+    while ((next = item_end(w, from, to)) < to) {
+        from = next;
+    }
+    return from;
+}
+
+// The '{' of an anonymous function that is the last argument, is on several lines in any case, and
+// whose head fits on the line where the bracket opens: nothing of the call is broken then. Else
+// UINT32_MAX.
+static uint32_t hugged(const tk_layout_state *w, uint32_t open, uint32_t indent) {
+    const tk_piece *x = &w->pieces.at[open];
+    const tk_piece *last = &w->pieces.at[x->match - 1];
+    if (x->kind != TOK_LPAREN || last->kind != TOK_RBRACE || last->role != TK_ROLE_LAMBDA) {
+        return UINT32_MAX;
+    }
+    uint32_t brace = last->match;
+    uint32_t head = tk_flat_width(w, open, brace);
+    if (w->must_break || head >= TK_NO_FIT || w->column + head + 2 > TK_LINE_WIDTH) {
+        return UINT32_MAX;
+    }
+    uint32_t item = last_item(w, open + 1, x->match);
+    bool one_line = tk_one_line_block(w, brace) && fits(w, indent + TK_INDENT, item, x->match);
+    return one_line ? UINT32_MAX : brace;
+}
+
+static void write_group(tk_layout_state *w, uint32_t open, uint32_t indent);
+
+static void write_hugged(tk_layout_state *w, uint32_t open, uint32_t brace, uint32_t indent) {
+    tk_write_flat(w, open, brace, indent);
+    write_group(w, brace, indent);
+    write_piece(w, w->pieces.at[open].match, indent + TK_INDENT);
+}
+
 // A bracket that does not fit: its contents one level deeper. The braces of an anonymous function
 // hold statements instead.
 static void write_group(tk_layout_state *w, uint32_t open, uint32_t indent) {
     const tk_piece *x = &w->pieces.at[open];
+    uint32_t brace = hugged(w, open, indent);
+    if (brace != UINT32_MAX) {
+        write_hugged(w, open, brace, indent);
+        return;
+    }
     write_piece(w, open, indent);
     if (x->role == TK_ROLE_LAMBDA) {
         uint32_t outer = w->indent;

@@ -280,8 +280,9 @@ int tk_scan_string(tk_parser *p, tk_token *t, const char *s, size_t n) {
         tk_diag *d = tk_error(p->diags, span_at(p, t->begin, shown), "unterminated-string",
                               "this string is not closed on its line");
         tk_help(p->diags, d, (tk_span){0}, "a line break in a string is written \\n");
+    } else {
+        (void)complain_bytes(p, t->begin, s, n, "a string");
     }
-    (void)complain_bytes(p, t->begin, s, n, "a string");
     t->u.string.text = text;
     t->u.string.size = m;
     t->bad = p->diags->errors != errors;

@@ -261,6 +261,8 @@ static const char *help_for(const tk_parser *p, names e, const tk_token *t,
         return has(e, "+:") ? "a range in an index is written 'start +: length'" : NULL;
     case TOK_DOT:
         return "'.' stands only in numbers";
+    case TOK_RBRACE:
+        return has(e, "import") ? "this '}' closes nothing" : NULL;
     case TOK_ELSE:
         return has(e, "let") ? "this 'else' follows no 'if'" : NULL;
     case TOK_ASSIGN:
@@ -302,7 +304,7 @@ static const tk_token *open_bracket(const tk_parser *p, uint32_t i, bool paren) 
 }
 
 static bool lacks_semicolon(const tk_parser *p, names e, const tk_token *t) {
-    if (!has(e, ";") || has(e, "let") || p->now == 0) {
+    if (!has(e, ";") || has(e, "let") || has(e, "import") || p->now == 0) {
         return false;
     }
     const tk_token *before = t - 1;

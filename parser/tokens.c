@@ -135,7 +135,7 @@ static void close_brace(tk_parser *p, braces *b, const tk_token *t) {
 // grammar goes on with the item and nothing else is reported.
 static void close_all(tk_parser *p, braces *b, const tk_token *old, tk_token *at) {
     if (b->open.n && at->bad && at->kind == 0) {
-        b->open.n = 0; // the text ends in a comment that is never closed
+        b->open.n = 0; // the text was cut off, and that was said
     }
     if (b->open.n) {
         uint32_t end = p->tokens.n ? p->tokens.at[p->tokens.n - 1].end : 0;
@@ -214,6 +214,6 @@ static void limit_nesting(tk_parser *p) {
 void tk_tokenize(tk_parser *p) {
     tk_scan_all(p, take);
     classify_words(p);
-    balance_braces(p);
     limit_nesting(p);
+    balance_braces(p);
 }
