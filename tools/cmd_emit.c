@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// tkc FILE --emit=ast|ir|notes, tkc --from=ir FILE, tkc --passes: looking inside the compiler.
+#include "commands.h"
+#include "io.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EMIT_NOTHING, EMIT_AST, EMIT_IR, EMIT_NOTES };
+
+typedef struct emit_settings {
+    common_settings common;
+    kernel_settings k;
+    int from; // 0: tk, 1: ir
+    int emit; // EMIT_AST and on, less one; see `emits`
+    bool emits;
+    const char *after, *only, *output;
+    bool locs, passes;
+} emit_settings;
+
+static bool take_emit(tool *t, void *settings, const char *value) {
+    emit_settings *s = settings;
+    static const char *const names[] = {"ast", "ir", "notes"};
+    if (s->emit != EMIT_NOTHING) {
+        tool_usage(t, "option --emit is given twice");
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            s->emit = EMIT_AST + i;
+            return true;
+        }
+    }
+    tool_usage(t, "option --emit takes ast|ir|notes, not '%s'%s", value,
+               tool_nearest(t, value, names, 3));
+    return false;
+}
+
+static void list_passes(void) {
+    const char *name, *what;
+    int width = 0;
+    for (size_t i = 0; tkc_pass_info(i, &name, &what); i++) {
+        width = (int)strlen(name) > width ? (int)strlen(name) : width;
+    }
+    for (size_t i = 0; tkc_pass_info(i, &name, &what); i++) {
+        printf("%-*s  %s\n", width, name, what);
+    }
+}
+
+static bool known_pass(tool *t, const char *flag, const char *pass, bool build) {
+    const char *names[64], *name, *what;
+    size_t n = 0;
+    if (build) {
+        names[n++] = "build";
+    }
+    for (size_t i = 0; n < 64 && tkc_pass_info(i, &name, &what); i++) {
+        names[n++] = name;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!pass || strcmp(names[i], pass) == 0) {
+            return true;
+        }
+    }
+    tool_usage(t, "%s: there is no pass '%s'%s ('tkc --passes' lists them)", flag, pass,
+               tool_nearest(t, pass, names, n));
+    return false;
+}
+
+static void put(tool *t, const emit_settings *s, tkc_status status, tkc_report *report,
+                tkc_text *text) {
+    if (tool_report(t, status, report)) {
+        file_write(t, s->output, text->at, text->size);
+    }
+    tkc_text_free(text);
+}
+
+static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
+    arguments a;
+    if (!session_kernel(t, lib, &s->k) || !arguments_make(t, lib, &s->k, false, &a)) {
+        return;
+    }
+    tkc_text text = {NULL, 0};
+    tkc_report *report = NULL;
+    tkc_status status;
+    if (s->emit == EMIT_IR) {
+        status = tkc_kernel_dump_ir(lib->kernel, a.arg, a.n, a.size, a.nsize, s->after, s->locs,
+                                    &text, &report);
+    } else {
+        status = tkc_kernel_dump_notes(lib->kernel, a.arg, a.n, a.size, a.nsize, &text, &report);
+    }
+    put(t, s, status, report, &text);
+}
+
+static void emit_source(tool *t, const emit_settings *s, const char *path) {
+    session lib;
+    if (session_open(t, &lib, &s->k) && session_load(t, &lib, path)) {
+        if (s->emit == EMIT_AST) {
+            tkc_text text = {NULL, 0};
+            put(t, s, tkc_program_dump_ast(lib.program, &text), NULL, &text);
+        } else {
+            emit_kernel(t, &lib, s);
+        }
+    }
+    session_close(&lib);
+}
+
+static void emit_from_ir(tool *t, const emit_settings *s, const char *path) {
+    session lib;
+    file_text in;
+    if (session_open(t, &lib, &s->k) && file_read(t, path, &in)) {
+        tkc_text text = {NULL, 0};
+        tkc_report *report = NULL;
+        tkc_status status =
+            tkc_ir_run(lib.context, in.name, in.at, in.size, s->only, s->locs, &text, &report);
+        put(t, s, status, report, &text);
+    }
+    session_close(&lib);
+}
+
+// The options that go together.
+static bool consistent(tool *t, const emit_settings *s) {
+    bool kernel =
+        s->k.kernel || s->k.define.n || s->k.in.n || s->k.scalar.n || s->k.dim.n || s->k.given.n;
+    if (s->from == 1) {
+        if (s->emit != EMIT_NOTHING && s->emit != EMIT_IR) {
+            tool_usage(t, "--from=ir goes with --emit=ir");
+        } else if (kernel || s->after) {
+            tool_usage(t, "--from=ir takes no %s",
+                       s->after ? "--after; write --run=PASS" : "kernel and arguments");
+        }
+        return t->code == CODE_FINE && known_pass(t, "--run", s->only, false);
+    }
+    if (s->only) {
+        tool_usage(t, "--run=PASS goes with --from=ir; write --after=PASS");
+    } else if (s->emit == EMIT_NOTHING) {
+        tool_usage(
+            t, "what is to be done with '%s'? Write --emit=ast|ir|notes, 'tkc check' or 'tkc run'",
+            s->common.files.at[0]);
+    } else if (s->emit != EMIT_IR && (s->after || s->locs)) {
+        tool_usage(t, "%s goes with --emit=ir", s->after ? "--after" : "--locs");
+    } else if (s->emit == EMIT_AST && kernel) {
+        tool_usage(t, "--emit=ast shows the whole file; it takes no kernel and arguments");
+    }
+    return t->code == CODE_FINE && known_pass(t, "--after", s->after, true);
+}
+
+static void run(tool *t, void *settings) {
+    emit_settings *s = settings;
+    if (s->passes) {
+        list_passes();
+        return;
+    }
+    if (s->common.files.n != 1) {
+        tool_usage(t, s->common.files.n ? "--emit takes one FILE" : "no FILE is given");
+        return;
+    }
+    if (!consistent(t, s)) {
+        return;
+    }
+    if (s->from == 1) {
+        emit_from_ir(t, s, s->common.files.at[0]);
+    } else {
+        emit_source(t, s, s->common.files.at[0]);
+    }
+}
+
+static const option options[] = {
+    {"--emit", NULL, OPTION_CALL, "ast|ir|notes", 0,
+     "what to print: the syntax tree, the tile IR of a kernel, or what each pass decided",
+     take_emit},
+    {"--after", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, after),
+     "the IR after this pass; \"build\": before the first", NULL},
+    {"--from", NULL, OPTION_CHOICE, "tk|ir", offsetof(emit_settings, from), "what FILE is", NULL},
+    {"--run", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, only),
+     "with --from=ir: run this pass", NULL},
+    {"--passes", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, passes),
+     "list the passes in their order", NULL},
+    {"--locs", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, locs),
+     "IR with the places in the source", NULL},
+    {"--output", "-o", OPTION_TEXT, "FILE", offsetof(emit_settings, output), "write there", NULL},
+    KERNEL_OPTIONS(emit_settings),
+    {"--given", NULL, OPTION_NAMES, "NAME", offsetof(emit_settings, k.given),
+     "an optional parameter is there, whatever it is", NULL},
+    {"--debug", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, k.debug), "keep asserts", NULL},
+    {"-Werror", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, k.werror), "warnings are errors",
+     NULL},
+    COMMON_OPTIONS(emit_settings),
+};
+
+const command command_emit = {
+    .name = "emit",
+    .usage =
+        "FILE --emit=ast|ir|notes [OPTION]...\n--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
+    .what =
+        "Shows what the compiler makes of FILE (\"-\" is standard input). Of the kernel's "
+        "parameters nothing is "
+        "known but what --in, --scalar, --dim and -D say; optional ones are left out unless named.",
+    .more = ARRAY_HELP,
+    .option = options,
+    .noption = sizeof options / sizeof *options,
+    .settings = sizeof(emit_settings),
+    .run = run,
+};

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to a program and a kernel.
+#include "program.h"
+#include "io.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_line(void *user, const char *line) {
+    (void)user;
+    puts(line);
+}
+
+bool session_open(tool *t, session *s, const kernel_settings *k) {
+    memset(s, 0, sizeof *s);
+    tkc_config *c = tkc_config_create();
+    if (!c) {
+        return tool_report(t, TKC_ERROR_MEMORY, NULL);
+    }
+    if (k) {
+        tkc_config_debug(c, k->debug);
+        tkc_config_werror(c, k->werror);
+        tkc_config_threads(c, (unsigned)k->threads);
+    }
+    tkc_config_print(c, print_line, NULL);
+    tkc_status status = tkc_context_create(c, &s->context);
+    tkc_config_destroy(c);
+    return tool_report(t, status, NULL);
+}
+
+bool session_load(tool *t, session *s, const char *path) {
+    tkc_report *report = NULL;
+    tkc_status status;
+    if (strcmp(path, "-") == 0) {
+        file_text text;
+        if (!file_read(t, path, &text)) {
+            return false;
+        }
+        status = tkc_program_from_string(s->context, text.name, text.at, text.size, &s->program,
+                                         &report);
+    } else {
+        status = tkc_program_from_file(s->context, path, &s->program, &report);
+    }
+    return tool_report(t, status, report);
+}
+
+bool session_kernel(tool *t, session *s, const kernel_settings *k) {
+    tkc_define *define = TOOL_NEW(t, tkc_define, k->define.n + 1);
+    for (size_t i = 0; i < k->define.n; i++) {
+        define[i] = (tkc_define){k->define.at[i].name, k->define.at[i].value};
+    }
+    tkc_report *report = NULL;
+    tkc_status status =
+        tkc_kernel_create(s->program, k->kernel, define, k->define.n, &s->kernel, &report);
+    return tool_report(t, status, report);
+}
+
+void session_close(session *s) {
+    tkc_kernel_destroy(s->kernel);
+    tkc_program_destroy(s->program);
+    tkc_context_destroy(s->context);
+    memset(s, 0, sizeof *s);
+}
