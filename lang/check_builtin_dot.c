@@ -120,7 +120,7 @@ tk_value tk_rule_dot(tk_bcall *b) {
     if (dtype == TK_DTYPE_DEP && ok) {
         dtype = v[1].type->dtype;
     }
-    tk_precision precision;
+    tk_precision precision = TK_PREC_IEEE;
     acc_ok = read_precision(b, 3, dtype, &precision) && acc_ok;
     tk_dtype result;
     if (ok && !dot_result(dtype, &result)) {
