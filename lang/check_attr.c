@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes: known names, argument kinds and ranges.
+#include "lang/check_core.h"
+
+#include <string.h>
+
+typedef enum { A_WARPS, A_STAGES, A_CLUSTER, A_PERSISTENT, A_SPECIALIZE, A_FASTMATH, A_TUNE,
+               A_REQUIRE, A_COUNT } attr_kind;
+
+static const char *const attr_name[A_COUNT] = {"warps",    "stages",   "cluster", "persistent",
+                                               "specialize", "fastmath", "tune",  "require"};
+
+static attr_kind kind_of(const tk_attr *a) {
+    int k = 0;
+    while (k < A_COUNT && strcmp(attr_name[k], a->name.name ? a->name.name : "") != 0) {
+        k++;
+    }
+    return (attr_kind)k;
+}
+
+static void did_you_mean(tk_checker *c, tk_diag *d, const char *name, const char *const *list,
+                         size_t n) {
+    const char *near = tk_nearest(c->arena, name, list, n);
+    if (near) {
+        tk_help(c->diags, d, (tk_span){0}, "did you mean '%s'?", near);
+    }
+}
+
+// ---- Numbers ----------------------------------------------------------------------------------
+static bool is_power_of_two(int64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+// A compile-time integer in [lo, hi]; 0 after an error or where it depends.
+static int64_t number(tk_checker *c, const tk_expr *e, const char *what, int64_t lo, int64_t hi,
+                      bool power) {
+    int64_t n;
+    bool dep;
+    if (!tk_const_int(c, tk_check_known(c, e), what, &n, &dep) || dep) {
+        return 0;
+    }
+    if (n < lo || n > hi || (power && !is_power_of_two(n))) {
+        tk_err(c, e->span, "attribute-range", "%s is %sfrom %lld to %lld, not %lld", what,
+               power ? "a power of two " : "", (long long)lo, (long long)hi, (long long)n);
+        return 0;
+    }
+    return n;
+}
+
+// @warps(8): one bare value.
+static int64_t one_number(tk_checker *c, const tk_attr *a, int64_t lo, int64_t hi, bool power) {
+    const tk_attr_arg *x = a->args.n == 1 ? &a->args.at[0] : NULL;
+    if (!x || x->name.name || x->is_set || !x->value) {
+        tk_diag *d = tk_err_diag(c, a->span, "attribute-argument", "'@%s' takes one number",
+                                 a->name.name);
+        tk_help(c->diags, d, (tk_span){0}, "write '@%s(%lld)'", a->name.name,
+                (long long)(hi < 4 ? hi : 4));
+        return 0;
+    }
+    return number(c, x->value, tk_format(c->arena, "'@%s'", a->name.name), lo, hi, power);
+}
+
+// ---- fastmath -----------------------------------------------------------------------------------
+// The word of an argument: a name alone, however it was parsed.
+static const char *word(const tk_attr_arg *x) {
+    if (x->is_set || x->list.n) {
+        return NULL;
+    }
+    if (x->name.name && !x->value) {
+        return x->name.name;
+    }
+    return !x->name.name && x->value && x->value->kind == TK_E_NAME ? x->value->u.name : NULL;
+}
+
+static unsigned fastmath(tk_checker *c, const tk_attr *a) {
+    static const char *const names[] = {"contract", "approx", "ftz"};
+    unsigned fast = 0;
+    if (!a->args.n) {
+        tk_diag *d = tk_err_diag(c, a->span, "attribute-argument", "'@fastmath' says what it permits");
+        tk_help(c->diags, d, (tk_span){0}, "write '@fastmath(contract)', 'approx' or 'ftz'");
+    }
+    for (uint32_t i = 0; i < a->args.n; i++) {
+        const tk_attr_arg *x = &a->args.at[i];
+        const char *w = word(x);
+        unsigned k = 0;
+        while (w && k < 3 && strcmp(names[k], w) != 0) {
+            k++;
+        }
+        if (w && k < 3) {
+            fast |= 1u << k;
+            continue;
+        }
+        tk_diag *d = tk_err_diag(c, x->span, "attribute-argument",
+                                 "'@fastmath' takes contract, approx and ftz");
+        if (w) {
+            did_you_mean(c, d, w, names, 3);
+        }
+    }
+    return fast;
+}
+
+unsigned tk_fn_fast(tk_checker *c, const tk_fn *fn, unsigned outer) {
+    for (uint32_t i = 0; i < fn->attrs.n; i++) {
+        if (kind_of(&fn->attrs.at[i]) == A_FASTMATH) {
+            return fastmath(c, &fn->attrs.at[i]);
+        }
+    }
+    return outer;
+}
+
+static void unknown_attr(tk_checker *c, const tk_attr *a) {
+    tk_diag *d = tk_err_diag(c, a->span, "unknown-attribute", "unknown attribute '@%s'",
+                             a->name.name);
+    did_you_mean(c, d, a->name.name, attr_name, A_COUNT);
+}
+
+static bool repeated(tk_checker *c, const tk_attr *a, const tk_attr **seen, attr_kind k) {
+    if (!seen[k]) {
+        seen[k] = a;
+        return false;
+    }
+    tk_diag *d = tk_err_diag(c, a->span, "repeated-attribute", "'@%s' is written twice",
+                             a->name.name);
+    tk_note(c->diags, d, seen[k]->span, "the first one is here");
+    return true;
+}
+
+void tk_check_fn_attrs(tk_checker *c, const tk_fn *fn) {
+    const tk_attr *seen[A_COUNT] = {0};
+    for (uint32_t i = 0; i < fn->attrs.n; i++) {
+        const tk_attr *a = &fn->attrs.at[i];
+        attr_kind k = kind_of(a);
+        if (k == A_COUNT) {
+            unknown_attr(c, a);
+        } else if (k != A_FASTMATH) {
+            tk_err(c, a->span, "misplaced-attribute", "'@%s' stands only before a kernel",
+                   a->name.name);
+        } else if (!repeated(c, a, seen, k)) {
+            (void)fastmath(c, a);
+        }
+    }
+}
+
+// ---- specialize, tune, require --------------------------------------------------------------------
+static void specialize(tk_checker *c, const tk_attr *a, tk_kernel_attrs *out) {
+    static const char *const names[] = {"producers", "consumers"};
+    int64_t *const to[] = {&out->producers, &out->consumers};
+    for (uint32_t i = 0; i < a->args.n; i++) {
+        const tk_attr_arg *x = &a->args.at[i];
+        int k = !x->name.name ? 2 : strcmp(x->name.name, names[0]) == 0 ? 0
+                                : strcmp(x->name.name, names[1]) == 0   ? 1
+                                                                        : 2;
+        if (k == 2 || !x->value || x->is_set) {
+            tk_diag *d = tk_err_diag(c, x->span, "attribute-argument",
+                                     "'@specialize' takes producers = n and consumers = n");
+            if (x->name.name) {
+                did_you_mean(c, d, x->name.name, names, 2);
+            }
+            continue;
+        }
+        *to[k] = number(c, x->value, tk_format(c->arena, "'%s'", names[k]), 1, 16, false);
+    }
+    if (!a->args.n) {
+        tk_err(c, a->span, "attribute-argument",
+               "'@specialize' takes producers = n and consumers = n");
+    }
+}
+
+static const tk_cparam *cparam_of(const tk_fn *fn, const char *name) {
+    for (uint32_t i = 0; i < fn->cparams.n; i++) {
+        if (tk_same_name(fn->cparams.at[i].name.name, name)) {
+            return &fn->cparams.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void tune_set(tk_checker *c, const tk_kernel_def *def, const tk_attr_arg *x,
+                     tk_kernel_attrs *out) {
+    const char *name = x->name.name;
+    bool warps = strcmp(name, "warps") == 0, stages = strcmp(name, "stages") == 0;
+    const tk_cparam *p = cparam_of(def->fn, name);
+    if (!warps && !stages && (!p || tk_cparam_kind(c, p, false) != TK_CK_INT)) {
+        TK_VEC(const char *) names = {0};
+        tk_vec_push(c->arena, &names, "warps");
+        tk_vec_push(c->arena, &names, "stages");
+        for (uint32_t i = 0; i < def->fn->cparams.n; i++) {
+            tk_vec_push(c->arena, &names, def->fn->cparams.at[i].name.name);
+        }
+        tk_diag *d = tk_err_diag(c, x->name.span, "attribute-argument",
+                                 "'@tune' tries values of int parameters, warps and stages, not of '%s'", name);
+        did_you_mean(c, d, name, names.at, names.n);
+        return;
+    }
+    if (!x->list.n) {
+        tk_err(c, x->span, "attribute-argument", "a set of '@tune' has at least one value");
+    }
+    for (uint32_t i = 0; i < x->list.n; i++) {
+        const char *what = tk_format(c->arena, "'%s'", name);
+        int64_t n = warps    ? number(c, x->list.at[i], what, 1, 32, true)
+                    : stages ? number(c, x->list.at[i], what, 1, 8, false)
+                             : number(c, x->list.at[i], what, INT32_MIN, INT32_MAX, false);
+        if (i == 0 && warps && !out->warps) {
+            out->warps = n;
+        }
+        if (i == 0 && stages && !out->stages) {
+            out->stages = n;
+        }
+    }
+}
+
+static void tune_keys(tk_checker *c, const tk_kernel_def *def, const tk_attr *a) {
+    for (uint32_t i = 0; i < a->keys.n; i++) {
+        tk_ident id = a->keys.at[i];
+        TK_VEC(const char *) names = {0};
+        bool found = false;
+        for (uint32_t k = 0; k < def->dim.n; k++) {
+            found = found || tk_same_name(def->dim.at[k].name.name, id.name);
+            tk_vec_push(c->arena, &names, def->dim.at[k].name.name);
+        }
+        for (uint32_t k = 0; k < def->param.n; k++) {
+            found = found || tk_same_name(def->param.at[k]->name.name, id.name);
+            tk_vec_push(c->arena, &names, def->param.at[k]->name.name);
+        }
+        for (uint32_t k = 0; k < def->fn->cparams.n; k++) {
+            found = found || tk_same_name(def->fn->cparams.at[k].name.name, id.name);
+            tk_vec_push(c->arena, &names, def->fn->cparams.at[k].name.name);
+        }
+        if (!found) {
+            tk_diag *d = tk_err_diag(c, id.span, "attribute-argument",
+                                     "a key of '@tune' is a dimension or a parameter, not '%s'",
+                                     id.name);
+            did_you_mean(c, d, id.name, names.at, names.n);
+        }
+    }
+}
+
+static void tune(tk_checker *c, const tk_kernel_def *def, const tk_attr *a, tk_kernel_attrs *out) {
+    for (uint32_t i = 0; i < a->args.n; i++) {
+        const tk_attr_arg *x = &a->args.at[i];
+        if (!x->is_set || !x->name.name) {
+            tk_diag *d = tk_err_diag(c, x->span, "attribute-argument", "'@tune' takes sets of values");
+            tk_help(c->diags, d, (tk_span){0}, "write 'BM in {64, 128}'");
+            continue;
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (tk_same_name(a->args.at[k].name.name, x->name.name)) {
+                tk_err(c, x->name.span, "attribute-argument", "'%s' stands twice in '@tune'",
+                       x->name.name);
+            }
+        }
+        tune_set(c, def, x, out);
+    }
+    if (!a->args.n) {
+        tk_err(c, a->span, "attribute-argument", "'@tune' takes sets of values");
+    }
+    tune_keys(c, def, a);
+}
+
+static const struct {
+    const char *name;
+    int64_t lo, hi; // 0, 0: no argument
+} requirement[] = {
+    {"tensor_cores", 0, 0},  {"async_copy", 0, 0},        {"tma", 0, 0},
+    {"vectorized", 0, 0},    {"no_spills", 0, 0},         {"no_bank_conflicts", 0, 0},
+    {"max_registers", 16, 255}, {"max_shared", 1, (int64_t)1 << 30},
+};
+enum { REQUIREMENTS = sizeof requirement / sizeof *requirement };
+
+// 100KB is a number only here.
+static int64_t size(tk_checker *c, const tk_expr *e, const char *what, int64_t lo, int64_t hi) {
+    if (e->kind != TK_E_INT || !e->u.i.shift) {
+        return number(c, e, what, lo, hi, false);
+    }
+    if (e->u.i.value < 1 || e->u.i.value > (uint64_t)(hi >> e->u.i.shift)) {
+        tk_err(c, e->span, "attribute-range", "%s is from %lld to %lld", what, (long long)lo,
+               (long long)hi);
+        return 0;
+    }
+    return (int64_t)(e->u.i.value << e->u.i.shift);
+}
+
+static void require_one(tk_checker *c, const tk_attr_arg *x, tk_kernel_attrs *out) {
+    const char *name = x->name.name ? x->name.name : word(x);
+    const char *names[REQUIREMENTS];
+    int k = REQUIREMENTS;
+    for (int i = 0; i < REQUIREMENTS; i++) {
+        names[i] = requirement[i].name;
+        k = name && strcmp(name, names[i]) == 0 ? i : k;
+    }
+    if (k == REQUIREMENTS) {
+        tk_diag *d = tk_err_diag(c, x->span, "attribute-argument", "unknown requirement%s%s%s",
+                                 name ? " '" : "", name ? name : "", name ? "'" : "");
+        if (name) {
+            did_you_mean(c, d, name, names, REQUIREMENTS);
+        }
+        return;
+    }
+    bool wants = requirement[k].hi != 0;
+    const tk_expr *arg = x->list.n == 1 ? x->list.at[0] : NULL;
+    if (wants != (arg != NULL) || x->list.n > 1 || x->is_set) {
+        tk_err(c, x->span, "attribute-argument",
+               wants ? "'%s' takes one number" : "'%s' takes no number", name);
+        return;
+    }
+    int64_t n = arg ? size(c, arg, tk_format(c->arena, "'%s'", name), requirement[k].lo,
+                           requirement[k].hi)
+                    : -1;
+    tk_vec_push(c->arena, &out->require, requirement[k].name);
+    tk_vec_push(c->arena, &out->require_arg, n);
+    tk_vec_push(c->arena, &out->require_span, x->span);
+}
+
+static void kernel_attr(tk_checker *c, const tk_kernel_def *def, const tk_attr *a, attr_kind k,
+                        tk_kernel_attrs *out) {
+    switch (k) {
+    case A_WARPS:
+        out->warps = one_number(c, a, 1, 32, true);
+        return;
+    case A_STAGES:
+        out->stages = one_number(c, a, 1, 8, false);
+        return;
+    case A_CLUSTER:
+        out->cluster = one_number(c, a, 1, 16, false);
+        return;
+    case A_PERSISTENT:
+        out->persistent = true;
+        if (a->args.n) {
+            tk_err(c, a->span, "attribute-argument", "'@persistent' takes no argument");
+        }
+        return;
+    case A_SPECIALIZE:
+        specialize(c, a, out);
+        return;
+    case A_FASTMATH:
+        (void)fastmath(c, a);
+        return;
+    case A_TUNE:
+        tune(c, def, a, out);
+        return;
+    case A_REQUIRE:
+        for (uint32_t i = 0; i < a->args.n; i++) {
+            require_one(c, &a->args.at[i], out);
+        }
+        if (!a->args.n) {
+            tk_err(c, a->span, "attribute-argument", "'@require' says what it requires");
+        }
+        return;
+    case A_COUNT:
+        unknown_attr(c, a);
+        return;
+    }
+}
+
+// Attributes of a specialisation stand in place of the kernel's of the same name.
+void tk_check_kernel_attrs(tk_checker *c, const tk_kernel_def *def, tk_kernel_attrs *out) {
+    bool done[A_COUNT] = {0};
+    for (uint32_t level = 0; level <= def->alias.n; level++) {
+        const tk_attr *seen[A_COUNT] = {0};
+        bool own = level == def->alias.n;
+        uint32_t n = own ? def->fn->attrs.n : def->alias.at[level].item->u.alias.attrs.n;
+        const tk_attr *at = own ? def->fn->attrs.at : def->alias.at[level].item->u.alias.attrs.at;
+        // @warps before @tune, which only gives what is not written.
+        for (int pass = 0; pass < 2; pass++) {
+            for (uint32_t i = 0; i < n; i++) {
+                attr_kind k = kind_of(&at[i]);
+                if ((k == A_TUNE) != (pass == 1)) {
+                    continue;
+                }
+                if (k == A_COUNT || (!repeated(c, &at[i], seen, k) && !done[k])) {
+                    kernel_attr(c, def, &at[i], k, out);
+                }
+            }
+        }
+        for (int k = 0; k < A_COUNT; k++) {
+            done[k] = done[k] || seen[k];
+        }
+    }
+}
+
+const tk_expr *tk_tune_first(const tk_kernel_def *def, const char *name) {
+    for (uint32_t level = 0; level <= def->alias.n; level++) {
+        bool own = level == def->alias.n;
+        uint32_t n = own ? def->fn->attrs.n : def->alias.at[level].item->u.alias.attrs.n;
+        const tk_attr *at = own ? def->fn->attrs.at : def->alias.at[level].item->u.alias.attrs.at;
+        for (uint32_t i = 0; i < n; i++) {
+            for (uint32_t k = 0; kind_of(&at[i]) == A_TUNE && k < at[i].args.n; k++) {
+                const tk_attr_arg *x = &at[i].args.at[k];
+                if (x->is_set && x->list.n && tk_same_name(x->name.name, name)) {
+                    return x->list.at[0];
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+unsigned tk_kernel_fast(tk_checker *c, const tk_kernel_def *def) {
+    for (uint32_t level = 0; level < def->alias.n; level++) {
+        const tk_item *item = def->alias.at[level].item;
+        for (uint32_t i = 0; i < item->u.alias.attrs.n; i++) {
+            if (kind_of(&item->u.alias.attrs.at[i]) == A_FASTMATH) {
+                return fastmath(c, &item->u.alias.attrs.at[i]);
+            }
+        }
+    }
+    return tk_fn_fast(c, def->fn, 0);
+}
