@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+# A ctypes binding of the library to NumPy, for the tests that compare with NumPy.
+#
+#     softmax = Kernel("std/softmax.tk", "softmax", {"BN": 64})
+#     softmax(x=array(values, "bf16"), y=out)
+#
+# An argument is a NumPy array (views with any strides too), an Array where NumPy has no such type (bf16, f8), a number, or
+# None for an optional parameter that is not given. Launches run in check mode. Failures raise TkcError with the report's text.
+import atexit
+import ctypes
+import os
+import pathlib
+
+import numpy as np
+
+NAMES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+         "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"]
+# How elements of each type lie in NumPy.
+STORAGE = {"bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+           "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+           "f8e4m3": np.uint8, "f8e5m2": np.uint8, "f16": np.float16, "bf16": np.uint16,
+           "f32": np.float32, "f64": np.float64}
+NUMPY_NAME = {np.dtype(t): name for name, t in STORAGE.items() if name not in ("f8e4m3", "f8e5m2", "bf16")}
+FLOATS = ("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
+MAX_RANK = 8
+
+(ARG_NONE, ARG_TENSOR, ARG_INT, ARG_FLOAT) = range(4)
+
+
+class Tensor_(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32),
+                ("dim", ctypes.c_int64 * MAX_RANK), ("stride", ctypes.c_int64 * MAX_RANK)]
+
+
+class Arg_(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int), ("tensor", Tensor_), ("i", ctypes.c_int64), ("f", ctypes.c_double)]
+
+
+class Define_(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+
+
+class ParamInfo_(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("is_tensor", ctypes.c_bool), ("optional", ctypes.c_bool),
+                ("access", ctypes.c_int), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_uint32),
+                ("dim", ctypes.POINTER(ctypes.c_char_p))]
+
+
+class LaunchOptions_(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("check", ctypes.c_bool), ("stop", ctypes.c_void_p)]
+
+
+class TkcError(Exception):
+    """A call that failed: status is the phrase of its code, the text that of the report."""
+
+    def __init__(self, status, text):
+        super().__init__(f"{status}\n{text}" if text else status)
+        self.status = status
+        self.text = text
+
+
+def library_path():
+    if "LIBTKC" in os.environ:
+        return os.environ["LIBTKC"]
+    if "TKC" not in os.environ:
+        raise SystemExit("tkclib: set TKC to the tool that was built, or LIBTKC to the library")
+    return str(pathlib.Path(os.environ["TKC"]).resolve().parent / "libtkc.so")
+
+
+class Library:
+    """The shared library with one context and one device."""
+
+    def __init__(self):
+        self.c = c = ctypes.CDLL(library_path())
+        for name, result in (("tkc_status_text", ctypes.c_char_p), ("tkc_report_text", ctypes.c_char_p),
+                             ("tkc_kernel_name", ctypes.c_char_p), ("tkc_kernel_param_count", ctypes.c_size_t),
+                             ("tkc_kernel_param", ctypes.POINTER(ParamInfo_)),
+                             ("tkc_kernel_variant_count", ctypes.c_size_t)):
+            getattr(c, name).restype = result
+        for name in ("tkc_context_destroy", "tkc_device_close", "tkc_kernel_destroy", "tkc_program_destroy",
+                     "tkc_report_destroy"):
+            getattr(c, name).restype = None
+        self.context = ctypes.c_void_p()
+        self.call("tkc_context_create", None, ctypes.byref(self.context), report=False)
+        self.device = ctypes.c_void_p()
+        self.call("tkc_device_open", self.context, b"cpu", ctypes.byref(self.device))
+
+    def call(self, name, *args, report=True):
+        found = ctypes.c_void_p()
+        status = getattr(self.c, name)(*args, *([ctypes.byref(found)] if report else []))
+        text = ""
+        if found:
+            text = self.c.tkc_report_text(found, ctypes.c_bool(False)).decode()
+            self.c.tkc_report_destroy(found)
+        if status != 0:
+            raise TkcError(self.c.tkc_status_text(status).decode(), text)
+
+    def close(self):
+        self.c.tkc_device_close(self.device)
+        self.c.tkc_context_destroy(self.context)
+
+
+_library = None
+
+
+def library():
+    global _library
+    if _library is None:
+        _library = Library()
+    return _library
+
+
+class Array:
+    """Elements of a named type, as bits in a NumPy array where NumPy does not know the type."""
+
+    def __init__(self, bits, dtype):
+        assert bits.dtype == STORAGE[dtype], (bits.dtype, dtype)
+        self.bits = bits
+        self.dtype = dtype
+
+    shape = property(lambda self: self.bits.shape)
+    T = property(lambda self: Array(self.bits.T, self.dtype))
+
+    def __getitem__(self, index):
+        return Array(self.bits[index], self.dtype)
+
+    def transpose(self, *axes):
+        return Array(self.bits.transpose(*axes), self.dtype)
+
+    def copy(self):
+        return Array(self.bits.copy(), self.dtype)
+
+    def f64(self):
+        """The values, in a new array of float64."""
+        return convert(self, "f64").bits
+
+
+def convert(x, dtype):
+    """x as another type, by the language's casts."""
+    source = np.ascontiguousarray(x.bits)
+    result = np.empty(source.shape, STORAGE[dtype])
+    library().call("tkc_convert", NAMES.index(dtype), ctypes.c_void_p(result.ctypes.data), NAMES.index(x.dtype),
+                   ctypes.c_void_p(source.ctypes.data), ctypes.c_size_t(source.size), report=False)
+    return Array(result, dtype)
+
+
+def wrap(x):
+    """An Array of x as it is."""
+    return x if isinstance(x, Array) else Array(x, NUMPY_NAME[x.dtype])
+
+
+def array(values, dtype):
+    """An Array of `values` (anything that NumPy takes), each converted once."""
+    values = np.asarray(values)
+    if dtype in FLOATS:
+        return convert(Array(values.astype(np.float64), "f64"), dtype)
+    return Array(values.astype(STORAGE[dtype]), dtype)
+
+
+def _tensor_arg(x):
+    x = wrap(x)
+    arg = Arg_(kind=ARG_TENSOR)
+    t = arg.tensor
+    t.data = x.bits.ctypes.data
+    t.dtype = NAMES.index(x.dtype)
+    t.rank = x.bits.ndim
+    for i in range(x.bits.ndim):
+        stride, rest = divmod(x.bits.strides[i], x.bits.itemsize)
+        assert rest == 0
+        t.dim[i] = x.bits.shape[i]
+        t.stride[i] = stride
+    return arg
+
+
+def _arg(x):
+    if x is None:
+        return Arg_(kind=ARG_NONE)
+    if isinstance(x, (np.ndarray, Array)):
+        return _tensor_arg(x)
+    if isinstance(x, (bool, int, np.integer)):
+        return Arg_(kind=ARG_INT, i=int(x))
+    return Arg_(kind=ARG_FLOAT, f=float(x))
+
+
+class Kernel:
+    """A kernel of a file ("std/NAME.tk", "path.tk") or of a source text."""
+
+    def __init__(self, source, name=None, defines=None, check=True):
+        lib = library()
+        self.check = check
+        self.program = ctypes.c_void_p()
+        self.handle = ctypes.c_void_p()
+        if source.endswith(".tk"):
+            lib.call("tkc_program_from_file", lib.context, source.encode(), ctypes.byref(self.program))
+        else:
+            text = source.encode()
+            lib.call("tkc_program_from_string", lib.context, b"test.tk", text, ctypes.c_size_t(len(text)),
+                     ctypes.byref(self.program))
+        defines = defines or {}
+        list_ = (Define_ * max(len(defines), 1))()
+        for i, (key, value) in enumerate(defines.items()):
+            value = str(value).lower() if isinstance(value, bool) else str(value)
+            list_[i] = Define_(key.encode(), value.encode())
+        lib.call("tkc_kernel_create", self.program, name.encode() if name else None, list_,
+                 ctypes.c_size_t(len(defines)), ctypes.byref(self.handle))
+        n = lib.c.tkc_kernel_param_count(self.handle)
+        info = [lib.c.tkc_kernel_param(self.handle, ctypes.c_size_t(i)).contents for i in range(n)]
+        self.params = [p.name.decode() for p in info]
+        atexit.register(self.close)
+
+    def __call__(self, **given):
+        unknown = set(given) - set(self.params)
+        if unknown:
+            raise TypeError(f"no parameters {sorted(unknown)}; there are {self.params}")
+        args = (Arg_ * max(len(self.params), 1))(*[_arg(given.get(name)) for name in self.params])
+        options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=self.check, stop=None)
+        library().call("tkc_launch", self.handle, library().device, args, ctypes.c_size_t(len(self.params)),
+                       ctypes.byref(options))
+
+    def variants(self):
+        """How many times the kernel was compiled."""
+        return library().c.tkc_kernel_variant_count(self.handle)
+
+    def close(self):
+        if self.handle:
+            library().c.tkc_kernel_destroy(self.handle)
+            library().c.tkc_program_destroy(self.program)
+            self.handle = self.program = ctypes.c_void_p()
+            atexit.unregister(self.close)
+
+
+@atexit.register
+def _close():
+    if _library is not None:
+        _library.close()
