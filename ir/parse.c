@@ -279,7 +279,7 @@ static bool function(tk_irparse *p) {
         return tk_irp_unexpected(p, "'func' or 'kernel'");
     }
     tk_irp_next(p);
-    const char *name;
+    const char *name = NULL;
     if (!tk_irp_name(p, &name)) {
         return false;
     }
@@ -328,7 +328,7 @@ static bool require(tk_irparse *p) {
 static bool module_attr(tk_irparse *p) {
     tk_kernel_attrs *a = &p->m->attrs;
     struct {
-        const char *name;
+        const char *name = NULL;
         int64_t *to;
     } number[] = {{"warps", &a->warps},
                   {"stages", &a->stages},
