@@ -328,7 +328,7 @@ static bool require(tk_irparse *p) {
 static bool module_attr(tk_irparse *p) {
     tk_kernel_attrs *a = &p->m->attrs;
     struct {
-        const char *name = NULL;
+        const char *name;
         int64_t *to;
     } number[] = {{"warps", &a->warps},
                   {"stages", &a->stages},

@@ -157,7 +157,12 @@ static void put_body(inliner *in, tk_op *call, const tk_func *from) {
     }
     const tk_op *ret = from->body->last;
     for (uint32_t i = 0; i < call->nres; i++) {
-        tk_vmap_set(&in->map, call->res[i], c.value[ret->opnd[i]]);
+        tk_vid made = c.value[ret->opnd[i]];
+        tk_vmap_set(&in->map, call->res[i], made);
+        const char *name = in->f->value.at[call->res[i]].name;
+        if (name && tk_value_def(from, ret->opnd[i])) { // the caller's name says more
+            in->f->value.at[made].name = name;
+        }
     }
     tk_op_unlink(call);
 }
@@ -177,7 +182,7 @@ static bool one_call(inliner *in, tk_op *call) {
     tk_note_rec *r =
         tk_note_add(&in->c->m->notes, "inline", "inlined", tk_loc_span(in->c->m, call->loc),
                     TK_NOTE_DONE, "'%s' into '%s'", call->at.callee, in->f->name);
-    tk_note_number_add(&in->c->m->notes, r, "operations", to->ops);
+    tk_note_number_add(&in->c->m->notes, r, "operations", to->ops - 1);
     put_body(in, call, to->f);
     return true;
 }
