@@ -123,41 +123,40 @@ static bool take_sizes(tool *t, const session *s, const kernel_settings *k, argu
 // ---- Element types of arrays that were written without one
 // --------------------------------------------
 
-static bool fixed_type(const session *s, const char *name, bool only_fixed, tkc_dtype *out) {
-    for (size_t i = 0; i < tkc_kernel_cparam_count(s->kernel); i++) {
-        const tkc_cparam_info *c = tkc_kernel_cparam(s->kernel, i);
-        if (strcmp(c->name, name) == 0 && c->value && (c->fixed || !only_fixed)) {
-            return tkc_dtype_from_name(c->value, out);
-        }
-    }
-    return false;
-}
-
 static bool makes_integers(const array *a) {
     return a->kind == ARRAY_RANDINT || a->kind == ARRAY_IOTA;
 }
 
-// The declared type; what -D says; that of another array of the same type; the default; f32, or
-// i32.
-static tkc_dtype type_for(const session *s, const arguments *a, size_t at) {
-    const char *declared = a->param[at]->dtype;
+// For a type as the kernel writes it: itself; what -D says; that of an array of the same type; the
+// default, which may be another such name; f32, or i32.
+static tkc_dtype type_for(const session *s, const arguments *a, const char *declared, int depth) {
     tkc_dtype dtype = TKC_F32;
-    if (tkc_dtype_from_name(declared, &dtype) || fixed_type(s, declared, true, &dtype)) {
+    const char *value = NULL;
+    bool fixed = false;
+    if (tkc_dtype_from_name(declared, &dtype)) {
         return dtype;
     }
-    bool integers = true;
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < tkc_kernel_cparam_count(s->kernel); i++) {
+        const tkc_cparam_info *c = tkc_kernel_cparam(s->kernel, i);
+        if (strcmp(c->name, declared) == 0) {
+            value = c->value;
+            fixed = c->fixed;
+        }
+    }
+    bool some = false, integers = true;
+    for (size_t i = 0; i < a->n && !(value && fixed); i++) {
         if (a->array[i].name && strcmp(a->param[i]->dtype, declared) == 0) {
             if (a->array[i].has_dtype) {
                 return a->array[i].tensor.dtype;
             }
+            some = true;
             integers = integers && makes_integers(&a->array[i]);
         }
     }
-    if (fixed_type(s, declared, false, &dtype)) {
-        return dtype;
+    if (value && depth < 8) {
+        return type_for(s, a, value, depth + 1);
     }
-    return integers ? TKC_I32 : TKC_F32;
+    return some && integers ? TKC_I32 : TKC_F32;
 }
 
 static bool finish_arrays(tool *t, const session *s, const kernel_settings *k, bool whole,
@@ -168,7 +167,7 @@ static bool finish_arrays(tool *t, const session *s, const kernel_settings *k, b
         if (!x->name) {
             continue;
         }
-        ok = (x->has_dtype || array_set_dtype(t, x, type_for(s, a, i))) && ok;
+        ok = (x->has_dtype || array_set_dtype(t, x, type_for(s, a, a->param[i]->dtype, 0))) && ok;
         ok = ok && (!whole || array_make(t, x, k->seed));
         a->arg[i] = (tkc_arg){.kind = TKC_ARG_TENSOR, .tensor = x->tensor};
     }
