@@ -12,7 +12,11 @@ size_t arguments_find(tool *t, const arguments *a, const char *flag, const char 
             return i;
         }
     }
-    tool_usage(t, "%s %s: the kernel has no such parameter%s", flag, name,
+    const char *list = a->n ? "the kernel's parameters: " : "the kernel has no parameters";
+    for (size_t i = 0; i < a->n; i++) {
+        list = tool_format(t, "%s%s%s", list, i ? ", " : "", names[i]);
+    }
+    tool_error(t, CODE_USAGE, list, "%s %s: the kernel has no such parameter%s", flag, name,
                tool_nearest(t, name, names, a->n));
     return a->n;
 }

@@ -251,9 +251,12 @@ bool array_parse(tool *t, const char *name, const char *text, bool data, array *
         return wrong(t, a, tool_format(t, "'%s' is no element type", colon + 1));
     }
     size_t letters = strspn(a->text, "abcdefghijklmnopqrstuvwxyz_"), n = strlen(a->text);
-    bool call = letters && a->text[letters] == '(' && a->text[n - 1] == ')';
     if (n == 0) {
         return wrong(t, a, "an array is missing");
+    }
+    bool call = letters && a->text[letters] == '(' && a->text[n - 1] == ')';
+    if (!call && letters && a->text[letters] == '(' && !strstr(a->text, ".npy")) {
+        return wrong(t, a, "')' is missing at its end");
     }
     if (!(call ? parse_generator(t, a, letters) : read_file(t, a, data))) {
         return false;

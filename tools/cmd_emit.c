@@ -151,7 +151,11 @@ static void run(tool *t, void *settings) {
         return;
     }
     if (s->common.files.n != 1) {
-        tool_usage(t, s->common.files.n ? "--emit takes one FILE" : "no FILE is given");
+        tool_usage(
+            t, "%s",
+            s->common.files.n
+                ? "one FILE is wanted here; a command (check, run, fmt) stands before its options"
+                : "no FILE is given");
         return;
     }
     if (!consistent(t, s)) {

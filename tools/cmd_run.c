@@ -71,17 +71,17 @@ static bool known_device(tool *t, const char *name) {
     for (size_t i = 0; n < 16 && tkc_device_list(i); i++) {
         names[n++] = tkc_device_list(i);
     }
-    const char *list = "";
+    const char *list = "this build has auto";
     for (size_t i = 0; i < n; i++) {
         if (strcmp(names[i], name) == 0) {
             return true;
         }
-        list = i && strcmp(names[i], "auto") == 0
-                   ? list
-                   : tool_format(t, "%s%s%s", list, i ? ", " : "", names[i]);
+        if (strcmp(names[i], "auto") != 0) {
+            list = tool_format(t, "%s, %s", list, names[i]);
+        }
     }
-    tool_usage(t, "there is no device '%s'%s; this build has %s", name,
-               tool_nearest(t, name, names, n), list);
+    tool_error(t, CODE_USAGE, list, "there is no device '%s'%s", name,
+               tool_nearest(t, name, names, n));
     return false;
 }
 

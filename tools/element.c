@@ -77,11 +77,15 @@ const char *value_text(char room[VALUE_ROOM], tkc_dtype dtype, wide v) {
     if (isnan(v) || isinf(v)) {
         return isnan(v) ? "nan" : v < 0 ? "-inf" : "inf";
     }
-    for (int digits = 1; digits <= 17; digits++) {
+    int digits = 1;
+    for (; digits <= 17; digits++) {
         snprintf(room, VALUE_ROOM, "%.*g", digits, (double)v);
         if (same_as(dtype, (double)v, room)) {
             break;
         }
+    }
+    if (fabsl(v) >= 10 && fabsl(v) < 1e7L && strchr(room, 'e')) { // 10, not 1e+01
+        snprintf(room, VALUE_ROOM, "%.0f", strtod(room, NULL));
     }
     return room;
 }

@@ -214,23 +214,19 @@ bool options_parse(tool *t, const command *c, int argc, char **argv, void *setti
 
 // Wraps at 80 columns, lines after the first starting at `indent`.
 static void put_wrapped(const char *s, int column, int indent) {
-    while (*s) {
-        int n = (int)strcspn(s, " \n");
-        if (column + n > 79 && column > indent) {
+    for (bool space = false; *s; space = true) {
+        int n = (int)strcspn(s, " ");
+        if (space && column + 1 + n > 79) {
             printf("\n%*s", indent, "");
             column = indent;
+        } else if (space) {
+            putchar(' ');
+            column++;
         }
         printf("%.*s", n, s);
         column += n;
         s += n;
-        if (*s == ' ' && column < 79) {
-            putchar(' ');
-            column++;
-        } else if (*s == '\n') {
-            printf("\n%*s", indent, "");
-            column = indent;
-        }
-        s += *s != 0;
+        s += *s == ' ';
     }
     putchar('\n');
 }
