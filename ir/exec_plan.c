@@ -47,7 +47,7 @@ static void give(tk_planner *p, size_t off, size_t bytes) {
     const size_t size = round_up(bytes > 0 ? bytes : 1);
     tk_hole *empty = NULL;
     tk_hole *into = NULL;
-    for (uint32_t i = 0; i < p->hole.n; i++) {
+    for (uint32_t i = 0; i < p->hole.n && !into; i++) {
         tk_hole *h = &p->hole.at[i];
         if (h->size == 0) {
             empty = h;
