@@ -4,11 +4,20 @@
 
 #include <string.h>
 
-typedef enum { A_WARPS, A_STAGES, A_CLUSTER, A_PERSISTENT, A_SPECIALIZE, A_FASTMATH, A_TUNE,
-               A_REQUIRE, A_COUNT } attr_kind;
+typedef enum {
+    A_WARPS,
+    A_STAGES,
+    A_CLUSTER,
+    A_PERSISTENT,
+    A_SPECIALIZE,
+    A_FASTMATH,
+    A_TUNE,
+    A_REQUIRE,
+    A_COUNT
+} attr_kind;
 
-static const char *const attr_name[A_COUNT] = {"warps",    "stages",   "cluster", "persistent",
-                                               "specialize", "fastmath", "tune",  "require"};
+static const char *const attr_name[A_COUNT] = {"warps",      "stages",   "cluster", "persistent",
+                                               "specialize", "fastmath", "tune",    "require"};
 
 static attr_kind kind_of(const tk_attr *a) {
     int k = 0;
@@ -27,9 +36,7 @@ static void did_you_mean(tk_checker *c, tk_diag *d, const char *name, const char
 }
 
 // ---- Numbers ----------------------------------------------------------------------------------
-static bool is_power_of_two(int64_t n) {
-    return n > 0 && (n & (n - 1)) == 0;
-}
+static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 // A compile-time integer in [lo, hi]; 0 after an error or where it depends.
 static int64_t number(tk_checker *c, const tk_expr *e, const char *what, int64_t lo, int64_t hi,
@@ -51,8 +58,8 @@ static int64_t number(tk_checker *c, const tk_expr *e, const char *what, int64_t
 static int64_t one_number(tk_checker *c, const tk_attr *a, int64_t lo, int64_t hi, bool power) {
     const tk_attr_arg *x = a->args.n == 1 ? &a->args.at[0] : NULL;
     if (!x || x->name.name || x->is_set || !x->value) {
-        tk_diag *d = tk_err_diag(c, a->span, "attribute-argument", "'@%s' takes one number",
-                                 a->name.name);
+        tk_diag *d =
+            tk_err_diag(c, a->span, "attribute-argument", "'@%s' takes one number", a->name.name);
         tk_help(c->diags, d, (tk_span){0}, "write '@%s(%lld)'", a->name.name,
                 (long long)(hi < 4 ? hi : 4));
         return 0;
@@ -76,7 +83,8 @@ static unsigned fastmath(tk_checker *c, const tk_attr *a) {
     static const char *const names[] = {"contract", "approx", "ftz"};
     unsigned fast = 0;
     if (!a->args.n) {
-        tk_diag *d = tk_err_diag(c, a->span, "attribute-argument", "'@fastmath' says what it permits");
+        tk_diag *d =
+            tk_err_diag(c, a->span, "attribute-argument", "'@fastmath' says what it permits");
         tk_help(c->diags, d, (tk_span){0}, "write '@fastmath(contract)', 'approx' or 'ftz'");
     }
     for (uint32_t i = 0; i < a->args.n; i++) {
@@ -109,8 +117,8 @@ unsigned tk_fn_fast(tk_checker *c, const tk_fn *fn, unsigned outer) {
 }
 
 static void unknown_attr(tk_checker *c, const tk_attr *a) {
-    tk_diag *d = tk_err_diag(c, a->span, "unknown-attribute", "unknown attribute '@%s'",
-                             a->name.name);
+    tk_diag *d =
+        tk_err_diag(c, a->span, "unknown-attribute", "unknown attribute '@%s'", a->name.name);
     did_you_mean(c, d, a->name.name, attr_name, A_COUNT);
 }
 
@@ -119,8 +127,8 @@ static bool repeated(tk_checker *c, const tk_attr *a, const tk_attr **seen, attr
         seen[k] = a;
         return false;
     }
-    tk_diag *d = tk_err_diag(c, a->span, "repeated-attribute", "'@%s' is written twice",
-                             a->name.name);
+    tk_diag *d =
+        tk_err_diag(c, a->span, "repeated-attribute", "'@%s' is written twice", a->name.name);
     tk_note(c->diags, d, seen[k]->span, "the first one is here");
     return true;
 }
@@ -141,15 +149,17 @@ void tk_check_fn_attrs(tk_checker *c, const tk_fn *fn) {
     }
 }
 
-// ---- specialize, tune, require --------------------------------------------------------------------
+// ---- specialize, tune, require
+// --------------------------------------------------------------------
 static void specialize(tk_checker *c, const tk_attr *a, tk_kernel_attrs *out) {
     static const char *const names[] = {"producers", "consumers"};
     int64_t *const to[] = {&out->producers, &out->consumers};
     for (uint32_t i = 0; i < a->args.n; i++) {
         const tk_attr_arg *x = &a->args.at[i];
-        int k = !x->name.name ? 2 : strcmp(x->name.name, names[0]) == 0 ? 0
-                                : strcmp(x->name.name, names[1]) == 0   ? 1
-                                                                        : 2;
+        int k = !x->name.name                         ? 2
+                : strcmp(x->name.name, names[0]) == 0 ? 0
+                : strcmp(x->name.name, names[1]) == 0 ? 1
+                                                      : 2;
         if (k == 2 || !x->value || x->is_set) {
             tk_diag *d = tk_err_diag(c, x->span, "attribute-argument",
                                      "'@specialize' takes producers = n and consumers = n");
@@ -187,8 +197,9 @@ static void tune_set(tk_checker *c, const tk_kernel_def *def, const tk_attr_arg 
         for (uint32_t i = 0; i < def->fn->cparams.n; i++) {
             tk_vec_push(c->arena, &names, def->fn->cparams.at[i].name.name);
         }
-        tk_diag *d = tk_err_diag(c, x->name.span, "attribute-argument",
-                                 "'@tune' tries values of int parameters, warps and stages, not of '%s'", name);
+        tk_diag *d = tk_err_diag(
+            c, x->name.span, "attribute-argument",
+            "'@tune' tries values of int parameters, warps and stages, not of '%s'", name);
         did_you_mean(c, d, name, names.at, names.n);
         return;
     }
@@ -227,9 +238,9 @@ static void tune_keys(tk_checker *c, const tk_kernel_def *def, const tk_attr *a)
             tk_vec_push(c->arena, &names, def->fn->cparams.at[k].name.name);
         }
         if (!found) {
-            tk_diag *d = tk_err_diag(c, id.span, "attribute-argument",
-                                     "a key of '@tune' is a dimension or a parameter, not '%s'",
-                                     id.name);
+            tk_diag *d =
+                tk_err_diag(c, id.span, "attribute-argument",
+                            "a key of '@tune' is a dimension or a parameter, not '%s'", id.name);
             did_you_mean(c, d, id.name, names.at, names.n);
         }
     }
@@ -239,7 +250,8 @@ static void tune(tk_checker *c, const tk_kernel_def *def, const tk_attr *a, tk_k
     for (uint32_t i = 0; i < a->args.n; i++) {
         const tk_attr_arg *x = &a->args.at[i];
         if (!x->is_set || !x->name.name) {
-            tk_diag *d = tk_err_diag(c, x->span, "attribute-argument", "'@tune' takes sets of values");
+            tk_diag *d =
+                tk_err_diag(c, x->span, "attribute-argument", "'@tune' takes sets of values");
             tk_help(c->diags, d, (tk_span){0}, "write 'BM in {64, 128}'");
             continue;
         }
@@ -261,9 +273,14 @@ static const struct {
     const char *name;
     int64_t lo, hi; // 0, 0: no argument
 } requirement[] = {
-    {"tensor_cores", 0, 0},  {"async_copy", 0, 0},        {"tma", 0, 0},
-    {"vectorized", 0, 0},    {"no_spills", 0, 0},         {"no_bank_conflicts", 0, 0},
-    {"max_registers", 16, 255}, {"max_shared", 1, (int64_t)1 << 30},
+    {"tensor_cores", 0, 0},
+    {"async_copy", 0, 0},
+    {"tma", 0, 0},
+    {"vectorized", 0, 0},
+    {"no_spills", 0, 0},
+    {"no_bank_conflicts", 0, 0},
+    {"max_registers", 16, 255},
+    {"max_shared", 1, (int64_t)1 << 30},
 };
 enum { REQUIREMENTS = sizeof requirement / sizeof *requirement };
 
@@ -303,9 +320,9 @@ static void require_one(tk_checker *c, const tk_attr_arg *x, tk_kernel_attrs *ou
                wants ? "'%s' takes one number" : "'%s' takes no number", name);
         return;
     }
-    int64_t n = arg ? size(c, arg, tk_format(c->arena, "'%s'", name), requirement[k].lo,
-                           requirement[k].hi)
-                    : -1;
+    int64_t n =
+        arg ? size(c, arg, tk_format(c->arena, "'%s'", name), requirement[k].lo, requirement[k].hi)
+            : -1;
     tk_vec_push(c->arena, &out->require, requirement[k].name);
     tk_vec_push(c->arena, &out->require_arg, n);
     tk_vec_push(c->arena, &out->require_span, x->span);

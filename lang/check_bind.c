@@ -33,9 +33,7 @@ static uint32_t cparam_index(const binder *b, const char *name) {
     return UINT32_MAX;
 }
 
-static bool is_set(const binder *b, uint32_t j) {
-    return b->cval[j].kind != TK_V_ERROR;
-}
+static bool is_set(const binder *b, uint32_t j) { return b->cval[j].kind != TK_V_ERROR; }
 
 // ---- -D -----------------------------------------------------------------------------------------
 static void unknown_define(binder *b, const tk_named_expr *d) {
@@ -155,9 +153,8 @@ static void bind_dim(binder *b, uint32_t i, uint32_t d) {
     } else if (k != UINT32_MAX && b->dim[k] >= 0 && b->dim[k] != size) {
         bool given = !b->dim_from[k];
         FAIL(b, p->span, "dimension-mismatch", "dimension '%s' is %lld in '%s' but %s%lld%s%s%s",
-             p->dim[d], (long long)size, p->name, given ? "given as " : "",
-             (long long)b->dim[k], given ? "" : " in '", given ? "" : b->dim_from[k],
-             given ? "" : "'");
+             p->dim[d], (long long)size, p->name, given ? "given as " : "", (long long)b->dim[k],
+             given ? "" : " in '", given ? "" : b->dim_from[k], given ? "" : "'");
     } else if (k != UINT32_MAX && b->dim[k] < 0) {
         b->dim[k] = size;
         b->dim_from[k] = p->name;
@@ -193,9 +190,9 @@ static void bind_named_dim(binder *b, const tk_named_dim *n) {
         FAIL(b, (tk_span){0}, "argument-size", "size '%s' is %lld: a size is from 0 to 2^31 - 1",
              n->name, (long long)n->value);
     } else if (k != UINT32_MAX && b->dim[k] >= 0 && b->dim[k] != n->value) {
-        FAIL(b, (tk_span){0}, "dimension-mismatch", "dimension '%s' is given as %lld but is %lld in '%s'",
-             n->name, (long long)n->value, (long long)b->dim[k],
-             b->dim_from[k] ? b->dim_from[k] : "?");
+        FAIL(b, (tk_span){0}, "dimension-mismatch",
+             "dimension '%s' is given as %lld but is %lld in '%s'", n->name, (long long)n->value,
+             (long long)b->dim[k], b->dim_from[k] ? b->dim_from[k] : "?");
     } else if (k != UINT32_MAX) {
         b->dim[k] = n->value;
     } else if (j != UINT32_MAX && b->info->cparam[j].from_arguments && !b->def->fixed[j].value) {
@@ -229,8 +226,9 @@ static void check_dependence(binder *b, uint32_t j, const tk_expr *e) {
     if (b->cval[j].kind == TK_V_ERROR || !tk_cval_dep(b->cval[j]) || b->in->partial || !b->ok) {
         return;
     }
-    tk_diag *d = FAIL(b, e->span, "no-value", "the value of '%s' follows from sizes that are not known",
-                      b->info->cparam[j].name);
+    tk_diag *d =
+        FAIL(b, e->span, "no-value", "the value of '%s' follows from sizes that are not known",
+             b->info->cparam[j].name);
     tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE, or the sizes",
             b->info->cparam[j].name);
 }
@@ -266,8 +264,8 @@ static void complete(binder *b, uint32_t j) {
         tk_buf_init(&other, b->c->arena);
         tk_cval_text(b->c, &is, v);
         tk_cval_text(b->c, &other, b->cval[j]);
-        FAIL(b, f->span, "argument-conflict", "'%s' is fixed as %s but is %s in '%s'",
-             p->name.name, tk_buf_text(&is), tk_buf_text(&other), b->from[j]);
+        FAIL(b, f->span, "argument-conflict", "'%s' is fixed as %s but is %s in '%s'", p->name.name,
+             tk_buf_text(&is), tk_buf_text(&other), b->from[j]);
         return;
     }
     b->cval[j] = v;
@@ -326,8 +324,9 @@ static const tk_type *filled(binder *b, uint32_t i, const tk_type *t) {
         int64_t size = a->given && a->has_shape && a->rank == t->rank ? a->dim[d] : TK_DIM_DYN;
         dim[d] = t->dim[d] >= 0 ? t->dim[d] : k != UINT32_MAX ? b->dim[k] : TK_DIM_DYN;
         if (dim[d] >= 0 && size >= 0 && size != dim[d] && t->dim[d] >= 0 && b->ok) {
-            FAIL(b, p->span, "dimension-mismatch", "dimension %u of '%s' is %lld where %lld is expected",
-                 d, p->name, (long long)size, (long long)dim[d]);
+            FAIL(b, p->span, "dimension-mismatch",
+                 "dimension %u of '%s' is %lld where %lld is expected", d, p->name, (long long)size,
+                 (long long)dim[d]);
         }
     }
     return tk_type_with_shape(b->c->arena, t, t->rank, dim);

@@ -421,5 +421,5 @@ tk_value tk_check_given(tk_checker *c, const tk_expr *e) {
         return tk_make_bool(c, e->span, false);
     }
     return tk_is_maybe_given(c, v) ? tk_dep_const(c, e->span, TK_BOOL, false)
-                          : tk_make_bool(c, e->span, true);
+                                   : tk_make_bool(c, e->span, true);
 }

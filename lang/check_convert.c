@@ -68,8 +68,8 @@ static tk_value untyped_to_int(tk_checker *c, tk_value v, tk_dtype to, const cha
     if (!fits_int(v.num, to)) {
         return out_of_range(c, v, to, what);
     }
-    return tk_make_const(c, v.span, v.num.big ? tk_const_u64(to, (uint64_t)v.num.i)
-                                              : tk_const_i64(to, v.num.i));
+    return tk_make_const(
+        c, v.span, v.num.big ? tk_const_u64(to, (uint64_t)v.num.i) : tk_const_i64(to, v.num.i));
 }
 
 static tk_value coerce_untyped(tk_checker *c, tk_value v, tk_dtype to, const char *what) {
@@ -79,8 +79,8 @@ static tk_value coerce_untyped(tk_checker *c, tk_value v, tk_dtype to, const cha
     if (tk_dtype_is_int(to)) {
         return untyped_to_int(c, v, to, what);
     }
-    tk_diag *d = tk_err_diag(c, v.span, "type-mismatch", "%s is a number where bool is expected",
-                             what);
+    tk_diag *d =
+        tk_err_diag(c, v.span, "type-mismatch", "%s is a number where bool is expected", what);
     tk_help(c->diags, d, (tk_span){0}, "write 'true', 'false' or a comparison");
     return tk_error_value(v.span);
 }
@@ -284,8 +284,9 @@ const tk_type *tk_common_shape(tk_checker *c, tk_span at, const char *op_text, u
             return NULL;
         }
         if (!tk_broadcast(t, v[i].type, &rank, dim)) {
-            tk_diag *e = tk_err_diag(c, at, "shape-mismatch", "'%s' of shapes %s and %s: they do not broadcast",
-                                     op_text, tk_shape_text(c->arena, t->rank, t->dim),
+            tk_diag *e = tk_err_diag(c, at, "shape-mismatch",
+                                     "'%s' of shapes %s and %s: they do not broadcast", op_text,
+                                     tk_shape_text(c->arena, t->rank, t->dim),
                                      tk_shape_text(c->arena, v[i].type->rank, v[i].type->dim));
             for (uint32_t k = 0; k < n; k++) {
                 tk_note(c->diags, e, v[k].span, "this is %s", tk_type_text(c->arena, v[k].type));

@@ -20,25 +20,15 @@ void tk_checker_init(tk_checker *c, tk_arena *arena, const tk_unit *unit, tk_dia
     c->scope = unit->items && unit->items->n ? &unit->items->file[0].scope : NULL;
 }
 
-tk_arena *tk_checker_arena(tk_checker *c) {
-    return c->arena;
-}
+tk_arena *tk_checker_arena(tk_checker *c) { return c->arena; }
 
-tk_diags *tk_checker_diags(tk_checker *c) {
-    return c->diags;
-}
+tk_diags *tk_checker_diags(tk_checker *c) { return c->diags; }
 
-bool tk_checker_general(const tk_checker *c) {
-    return c->frame->general;
-}
+bool tk_checker_general(const tk_checker *c) { return c->frame->general; }
 
-bool tk_checker_lifted(const tk_checker *c) {
-    return c->frame->inst && c->frame->inst->lifted;
-}
+bool tk_checker_lifted(const tk_checker *c) { return c->frame->inst && c->frame->inst->lifted; }
 
-int tk_checker_grid(const tk_checker *c) {
-    return c->kernel ? (int)c->ngrid : -1;
-}
+int tk_checker_grid(const tk_checker *c) { return c->kernel ? (int)c->ngrid : -1; }
 
 bool tk_checker_conditional(const tk_checker *c) {
     for (const tk_frame *f = c->frame; f; f = f->up) {
@@ -100,7 +90,7 @@ tk_diag *tk_warn_diag(tk_checker *c, tk_span at, const char *id, const char *fmt
 }
 
 // True, after one error, where the nesting of the walk passes its limit.
-bool tk_too_deep(tk_checker *c, tk_span at, const char *what) {
+bool tk_check_too_deep(tk_checker *c, tk_span at, const char *what) {
     if (!c->too_deep) {
         c->too_deep = true;
         tk_err(c, at, "too-deep", "%s", what);
@@ -110,21 +100,17 @@ bool tk_too_deep(tk_checker *c, tk_span at, const char *what) {
 
 bool tk_walk_enter(tk_checker *c, tk_span at) {
     if (c->walk >= TK_MAX_WALK) {
-        tk_too_deep(c, at, "functions and expressions are nested too deep here");
+        tk_check_too_deep(c, at, "functions and expressions are nested too deep here");
         return false;
     }
     c->walk++;
     return true;
 }
 
-void tk_walk_leave(tk_checker *c) {
-    c->walk--;
-}
+void tk_walk_leave(tk_checker *c) { c->walk--; }
 
 // ---- Texts ----------------------------------------------------------------------------------
-bool tk_same_name(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
+bool tk_same_name(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
 const char *tk_source_text(tk_checker *c, tk_span at) {
     enum { LONGEST = 60 };

@@ -25,6 +25,7 @@ typedef struct tk_binding {
     const char *name;
     tk_span span;
     tk_value value;
+    bool far; // of another function's text: may be hidden
     struct tk_binding *next;
 } tk_binding;
 
@@ -51,9 +52,9 @@ typedef enum {
 
 struct tk_fnval {
     tk_fv_kind kind;
-    const char *name; // as shown
-    const tk_fn *fn;  // CODE
-    tk_scope *env;    // CODE: where its body's names are looked up
+    const char *name;     // as shown
+    const tk_fn *fn;      // CODE
+    tk_scope *env;        // CODE: where its body's names are looked up
     const tk_inst *owner; // CODE: of an anonymous function, the instance that it stands in
     tk_builtin builtin;   // BUILTIN
     tk_numop elem;
@@ -73,11 +74,11 @@ typedef struct tk_frame {
     const tk_type *result;
     tk_xblock *block; // where statements go
     unsigned loops;
-    unsigned varying_ifs;   // element-dependent ifs around
-    unsigned conditional;   // branches around that only some bindings take
+    unsigned varying_ifs;    // element-dependent ifs around
+    unsigned conditional;    // branches around that only some bindings take
     TK_VEC(tk_span) varying; // declarations of variables that turned out to vary
-    bool breaks;            // the innermost loop has a break
-    bool again;             // one did after it was used: the body is walked again
+    bool breaks;             // the innermost loop has a break
+    bool again;              // one did after it was used: the body is walked again
 } tk_frame;
 
 typedef struct tk_inst_slot {
@@ -93,14 +94,14 @@ struct tk_checker {
     tk_frame root;
     tk_frame *frame;
     tk_scope *scope;
-    tk_inst *kernel;      // whose parameters anonymous functions may use
-    uint32_t ngrid;       // axes of the kernel's grid
-    const tk_fn *later;   // while a default is evaluated: whose compile-time parameters ...
-    uint32_t later_from;  // ... from this one on are not bound yet
+    tk_inst *kernel;     // whose parameters anonymous functions may use
+    uint32_t ngrid;      // axes of the kernel's grid
+    const tk_fn *later;  // while a default is evaluated: whose compile-time parameters ...
+    uint32_t later_from; // ... from this one on are not bound yet
     tk_inst_slot *slot;
     uint32_t slots, insts;
     uint32_t calls, walk;
-    bool too_deep; // said once
+    bool too_deep;                // said once
     TK_VEC(const tk_var *) maybe; // in general checking: optional parameters, perhaps given
 };
 
@@ -132,8 +133,8 @@ tk_value tk_entry_const(tk_checker *c, tk_entry *e, tk_span at);
 bool tk_same_name(const char *a, const char *b);
 
 // ---- Scopes ---------------------------------------------------------------------------------
-tk_scope *tk_scope_push(tk_checker *c);                // a new inner scope, made current
-tk_scope *tk_scope_new(tk_checker *c, tk_scope *up);   // not made current
+tk_scope *tk_scope_push(tk_checker *c);              // a new inner scope, made current
+tk_scope *tk_scope_new(tk_checker *c, tk_scope *up); // not made current
 tk_scope *tk_scope_snapshot(tk_checker *c, const tk_scope *s);
 tk_binding *tk_scope_find(const tk_scope *s, const char *name); // in the chain, without items
 // Binds a name in scope s; an error where it is bound already, here or outside.
@@ -229,9 +230,9 @@ typedef struct tk_call {
     bool *has;
     tk_value *cval; // per compile-time parameter
     bool *chas;
-    const char **from; // per compile-time parameter: the parameter that it was inferred from
+    const char **from;    // per compile-time parameter: the parameter that it was inferred from
     const tk_type **type; // per parameter, resolved
-    bool combine; // for reduce or scan
+    bool combine;         // for reduce or scan
     bool lifted, dep;
     unsigned lift_rank;
     int64_t lift[TK_MAX_RANK];
@@ -256,7 +257,7 @@ tk_xs *tk_emit(tk_checker *c, tk_xs_kind kind, tk_span at);
 void tk_walk_body(tk_checker *c, tk_scope *params);
 bool tk_walk_enter(tk_checker *c, tk_span at);
 void tk_walk_leave(tk_checker *c);
-bool tk_too_deep(tk_checker *c, tk_span at, const char *fmt_what);
+bool tk_check_too_deep(tk_checker *c, tk_span at, const char *fmt_what);
 
 // ---- Attributes -----------------------------------------------------------------------------
 unsigned tk_fn_fast(tk_checker *c, const tk_fn *fn, unsigned outer); // @fastmath of a function
@@ -287,13 +288,13 @@ typedef struct tk_fixed {
 typedef struct tk_kernel_def {
     const char *name;
     const tk_item *item;
-    const tk_fn *fn; // with the body
-    uint32_t file;   // of fn
+    const tk_fn *fn;        // with the body
+    uint32_t file;          // of fn
     TK_VEC(tk_alias) alias; // from the name to the kernel: outermost first
     TK_VEC(const tk_param *) param;
     TK_VEC(uint32_t) param_file;
     TK_VEC(tk_dim_use) dim; // run-time dimensions, first use
-    tk_fixed *fixed; // per compile-time parameter
+    tk_fixed *fixed;        // per compile-time parameter
 } tk_kernel_def;
 
 // NULL after errors (reported where diags are wanted).

@@ -8,8 +8,8 @@ tk_ckind tk_cparam_kind(tk_checker *c, const tk_cparam *p, bool report) {
     static const struct {
         const char *name;
         tk_ckind kind;
-    } table[] = {{"type", TK_CK_TYPE}, {"int", TK_CK_INT}, {"bool", TK_CK_BOOL},
-                 {"float", TK_CK_FLOAT}};
+    } table[] = {
+        {"type", TK_CK_TYPE}, {"int", TK_CK_INT}, {"bool", TK_CK_BOOL}, {"float", TK_CK_FLOAT}};
     const tk_ast_type *t = p->kind;
     if (!t) {
         return TK_CK_BAD;
@@ -28,8 +28,9 @@ tk_ckind tk_cparam_kind(tk_checker *c, const tk_cparam *p, bool report) {
         tk_dtype dt;
         const char *name = t->kind == TK_AT_NAME && t->name.name ? t->name.name : "";
         bool known = tk_dtype_from_name(name, strlen(name), &dt);
-        tk_diag *d = tk_err_diag(c, t->span, "bad-kind",
-                                 "a compile-time parameter is a type, int, bool, float or function");
+        tk_diag *d =
+            tk_err_diag(c, t->span, "bad-kind",
+                        "a compile-time parameter is a type, int, bool, float or function");
         if (known) {
             tk_help(c->diags, d, (tk_span){0}, "write '%s'",
                     tk_dtype_is_float(dt) ? "float" : "int");
@@ -109,8 +110,7 @@ tk_value tk_cparam_value(tk_checker *c, const tk_cparam *p, tk_value v) {
     case TK_CK_FLOAT:
         return number_value(c, p, v, true);
     case TK_CK_BOOL:
-        if (!tk_const_truth(c, v, tk_format(c->arena, "parameter '%s'", p->name.name), &b,
-                            &dep)) {
+        if (!tk_const_truth(c, v, tk_format(c->arena, "parameter '%s'", p->name.name), &b, &dep)) {
             return tk_error_value(v.span);
         }
         return dep ? tk_dep_const(c, v.span, TK_BOOL, false) : tk_make_bool(c, v.span, b);
@@ -128,9 +128,7 @@ tk_value tk_cparam_value(tk_checker *c, const tk_cparam *p, tk_value v) {
     return tk_error_value(v.span);
 }
 
-bool tk_cval_dep(tk_value v) {
-    return v.dep || (v.kind == TK_V_FN && v.fn->kind == TK_FV_DEP);
-}
+bool tk_cval_dep(tk_value v) { return v.dep || (v.kind == TK_V_FN && v.fn->kind == TK_FV_DEP); }
 
 bool tk_cval_eq(tk_value a, tk_value b) {
     if (a.kind != b.kind) {
@@ -293,8 +291,8 @@ const tk_fnval *tk_fn_with_sig(tk_checker *c, tk_span at, const tk_fnval *fv, co
             ok = type_fits(fv->sig->arg[i], sig->arg[i]);
         }
         return ok ? with_sig(c, fv, sig)
-                  : sig_error(c, at, fv, sig, tk_format(c->arena, "it is %s",
-                                                        sig_text(c, fv->sig)));
+                  : sig_error(c, at, fv, sig,
+                              tk_format(c->arena, "it is %s", sig_text(c, fv->sig)));
     }
     }
     return NULL;

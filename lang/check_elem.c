@@ -96,8 +96,9 @@ static bool class_error(tk_checker *c, tk_span at, tk_numop op, const char *text
         }
     }
     if (op == TK_NUM_NOT && t != TK_BOOL) {
-        tk_help(c->diags, d, (tk_span){0}, tk_dtype_is_int(t) ? "write '~' for the bits, '== 0' for the truth"
-                                                              : "compare with 0");
+        tk_help(c->diags, d, (tk_span){0},
+                tk_dtype_is_int(t) ? "write '~' for the bits, '== 0' for the truth"
+                                   : "compare with 0");
     } else if (op == TK_NUM_BNOT && t == TK_BOOL) {
         tk_help(c->diags, d, (tk_span){0}, "write '!' for the opposite of a bool");
     } else if (to && n == 1 && tk_source_text(c, v[0].span)) {
@@ -114,17 +115,17 @@ static bool takes(tk_checker *c, tk_span at, tk_numop op, const char *text, uint
 }
 
 static void warn_zero(tk_checker *c, tk_span at, tk_numop op, const tk_value *v) {
-    if ((op == TK_NUM_DIV || op == TK_NUM_REM) && tk_is_known_const(v[1]) &&
-        !v[1].num.is_float && v[1].num.i == 0) {
+    if ((op == TK_NUM_DIV || op == TK_NUM_REM) && tk_is_known_const(v[1]) && !v[1].num.is_float &&
+        v[1].num.i == 0) {
         tk_diag *d = tk_warn_diag(c, v[1].span, "division-by-zero", "the divisor is 0");
-        tk_note(c->diags, d, at, op == TK_NUM_DIV ? "the quotient is 0" : "the remainder is the dividend");
+        tk_note(c->diags, d, at,
+                op == TK_NUM_DIV ? "the quotient is 0" : "the remainder is the dividend");
     }
 }
 
 static bool folds_untyped(tk_numop op) {
     // These depend on the width.
-    return tk_numop_is_exact(op) && op != TK_NUM_CLZ && op != TK_NUM_POPCOUNT &&
-           op != TK_NUM_MULHI;
+    return tk_numop_is_exact(op) && op != TK_NUM_CLZ && op != TK_NUM_POPCOUNT && op != TK_NUM_MULHI;
 }
 
 static void to_floats(tk_checker *c, uint32_t n, tk_value *v) {

@@ -32,10 +32,10 @@ static tk_var *variable_of(tk_value v) {
 static bool may_use(tk_checker *c, tk_span at, const char *name, tk_var *var, bool is_dim) {
     tk_inst *inst = c->frame->inst;
     if (!var->is_given) {
-        tk_diag *d = is_dim ? tk_err_diag(c, at, "not-given",
-                                          "'%s' is a size of '%s', which is not given", name,
-                                          var->name)
-                            : tk_err_diag(c, at, "not-given", "'%s' is not given", name);
+        tk_diag *d =
+            is_dim ? tk_err_diag(c, at, "not-given", "'%s' is a size of '%s', which is not given",
+                                 name, var->name)
+                   : tk_err_diag(c, at, "not-given", "'%s' is not given", name);
         tk_note(c->diags, d, var->span, "'%s' is optional", var->name);
         tk_help(c->diags, d, (tk_span){0}, "use it only where 'given(%s)' holds", var->name);
         return false;
@@ -47,9 +47,9 @@ static bool may_use(tk_checker *c, tk_span at, const char *name, tk_var *var, bo
         tk_add_capture(c, var);
         return true;
     }
-    tk_diag *d = tk_err_diag(c, at, "not-captured",
-                             "an anonymous function cannot use '%s', a variable of the function around it",
-                             name);
+    tk_diag *d = tk_err_diag(
+        c, at, "not-captured",
+        "an anonymous function cannot use '%s', a variable of the function around it", name);
     tk_note(c->diags, d, var->span, "'%s' is declared here", name);
     tk_help(c->diags, d, (tk_span){0}, "pass it as an argument");
     return false;
@@ -89,8 +89,8 @@ static tk_value item_value(tk_checker *c, tk_span at, tk_entry *e) {
     }
     case TK_ITEM_KERNEL:
     case TK_ITEM_ALIAS: {
-        tk_diag *d = tk_err_diag(c, at, "not-a-value", "'%s' is a kernel: it cannot be called or used here",
-                                 e->name);
+        tk_diag *d = tk_err_diag(c, at, "not-a-value",
+                                 "'%s' is a kernel: it cannot be called or used here", e->name);
         tk_note(c->diags, d, e->item->name.span, "'%s' is declared here", e->name);
         tk_help(c->diags, d, (tk_span){0}, "put what they share into a function 'fn'");
         return tk_error_value(at);
@@ -136,18 +136,16 @@ tk_value tk_check_known(tk_checker *c, const tk_expr *e) {
     return v.kind == TK_V_NAME ? tk_read(c, v) : v;
 }
 
-tk_value tk_check_value(tk_checker *c, const tk_expr *e) {
-    return tk_read(c, tk_check_expr(c, e));
-}
+tk_value tk_check_value(tk_checker *c, const tk_expr *e) { return tk_read(c, tk_check_expr(c, e)); }
 
 // ---- Operators --------------------------------------------------------------------------------
 static tk_numop numop_of(tk_binop op) {
     static const tk_numop table[] = {
-        [TK_B_MUL] = TK_NUM_MUL, [TK_B_DIV] = TK_NUM_DIV, [TK_B_REM] = TK_NUM_REM,
-        [TK_B_ADD] = TK_NUM_ADD, [TK_B_SUB] = TK_NUM_SUB, [TK_B_SHL] = TK_NUM_SHL,
-        [TK_B_SHR] = TK_NUM_SHR, [TK_B_LT] = TK_NUM_LT,   [TK_B_LE] = TK_NUM_LE,
-        [TK_B_GT] = TK_NUM_GT,   [TK_B_GE] = TK_NUM_GE,   [TK_B_EQ] = TK_NUM_EQ,
-        [TK_B_NE] = TK_NUM_NE,   [TK_B_AND] = TK_NUM_AND, [TK_B_XOR] = TK_NUM_XOR,
+        [TK_B_MUL] = TK_NUM_MUL, [TK_B_DIV] = TK_NUM_DIV,  [TK_B_REM] = TK_NUM_REM,
+        [TK_B_ADD] = TK_NUM_ADD, [TK_B_SUB] = TK_NUM_SUB,  [TK_B_SHL] = TK_NUM_SHL,
+        [TK_B_SHR] = TK_NUM_SHR, [TK_B_LT] = TK_NUM_LT,    [TK_B_LE] = TK_NUM_LE,
+        [TK_B_GT] = TK_NUM_GT,   [TK_B_GE] = TK_NUM_GE,    [TK_B_EQ] = TK_NUM_EQ,
+        [TK_B_NE] = TK_NUM_NE,   [TK_B_AND] = TK_NUM_AND,  [TK_B_XOR] = TK_NUM_XOR,
         [TK_B_OR] = TK_NUM_OR,   [TK_B_LAND] = TK_NUM_AND, [TK_B_LOR] = TK_NUM_OR,
     };
     return table[op];

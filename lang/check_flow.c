@@ -21,8 +21,9 @@ static bool into(tk_checker *c, tk_xblock **out, const tk_block *b, const tk_stm
 static tk_value condition(tk_checker *c, const tk_expr *e, const char *what) {
     tk_value v = tk_check_value(c, e);
     if (v.kind == TK_V_VALUE && v.type->rank > 0) {
-        tk_diag *d = tk_err_diag(c, e->span, "tile-condition", "the condition of '%s' is a scalar, not %s", what,
-                                 tk_type_text(c->arena, v.type));
+        tk_diag *d =
+            tk_err_diag(c, e->span, "tile-condition", "the condition of '%s' is a scalar, not %s",
+                        what, tk_type_text(c->arena, v.type));
         tk_help(c->diags, d, (tk_span){0},
                 "choose by element with 'where(c, a, b)', or reduce it with 'any' or 'all'");
         return tk_error_value(e->span);
@@ -36,8 +37,8 @@ static bool if_constant(tk_checker *c, const tk_stmt *s, bool truth) {
         return true;
     }
     tk_xblock *body;
-    bool falls = truth ? into(c, &body, s->u.cond.then, NULL)
-                       : into(c, &body, NULL, s->u.cond.other);
+    bool falls =
+        truth ? into(c, &body, s->u.cond.then, NULL) : into(c, &body, NULL, s->u.cond.other);
     tk_emit(c, TK_XS_BLOCK, s->span)->body = body;
     return falls;
 }
@@ -65,11 +66,13 @@ static bool check_if(tk_checker *c, const tk_stmt *s) {
 
 // ---- Loops ----------------------------------------------------------------------------------
 static void no_varying_loop(tk_checker *c, tk_span at, const char *what) {
-    tk_diag *d = tk_err_diag(c, at, "varying-loop", "%s, and '%s' is applied element by element here",
-                             what, c->frame->name);
+    tk_diag *d =
+        tk_err_diag(c, at, "varying-loop", "%s, and '%s' is applied element by element here", what,
+                    c->frame->name);
     tk_note(c->diags, d, c->frame->fn ? c->frame->fn->span : at,
             "only an 'if' may depend on the element");
-    tk_help(c->diags, d, (tk_span){0}, "loop over whole tiles outside of it, or a fixed number of times");
+    tk_help(c->diags, d, (tk_span){0},
+            "loop over whole tiles outside of it, or a fixed number of times");
 }
 
 static void loop_place(tk_checker *c, tk_span at) {
@@ -197,8 +200,7 @@ static void check_jump(tk_checker *c, const tk_stmt *s) {
         return;
     }
     if (f->varying_ifs) {
-        no_varying_loop(c, s->span,
-                        tk_format(c->arena, "this '%s' depends on an element", word));
+        no_varying_loop(c, s->span, tk_format(c->arena, "this '%s' depends on an element", word));
         return;
     }
     f->breaks |= s->kind == TK_S_BREAK;

@@ -13,8 +13,8 @@ static bool tile_entry(tk_checker *c, const tk_index *i, bool *axis) {
     bool is_new = i->kind == TK_I_EXPR && i->at && i->at->kind == TK_E_NEWAXIS;
     *axis = i->kind == TK_I_ALL;
     if (!is_new && !*axis) {
-        tk_diag *d = tk_err_diag(c, i->span, "tile-index",
-                                 "a tile is indexed only with ':' and 'newaxis'");
+        tk_diag *d =
+            tk_err_diag(c, i->span, "tile-index", "a tile is indexed only with ':' and 'newaxis'");
         tk_help(c->diags, d, (tk_span){0},
                 "use 'slice(t, axis, start, n)' or 'gather(t, index, axis)'");
         return false;
@@ -64,8 +64,8 @@ static tk_value index_tile(tk_checker *c, const tk_expr *e, tk_value base) {
         tk_help(c->diags, d, (tk_span){0}, "write 'full([1], x)'");
         return tk_error_value(e->span);
     }
-    tk_x *x = tk_x_new(c, TK_X_BUILTIN, e->span,
-                       tk_type_tile(c->arena, base.type->dtype, rank, dim), 1);
+    tk_x *x =
+        tk_x_new(c, TK_X_BUILTIN, e->span, tk_type_tile(c->arena, base.type->dtype, rank, dim), 1);
     x->arg[0] = tk_materialize(c, base);
     x->u.builtin.id = TK_BI_RESHAPE;
     x->u.builtin.attr.axis = TK_AXIS_ALL;
@@ -90,8 +90,8 @@ static tk_value index_value(tk_checker *c, const tk_expr *at) {
         return tk_error_value(at->span);
     }
     if (tk_is_known_const(v) && !v.num.big && v.num.i < 0) {
-        tk_diag *d = tk_warn_diag(c, at->span, "negative-index",
-                                  "index %lld is outside the tensor", (long long)v.num.i);
+        tk_diag *d = tk_warn_diag(c, at->span, "negative-index", "index %lld is outside the tensor",
+                                  (long long)v.num.i);
         tk_note(c->diags, d, (tk_span){0}, "negative indices do not count from the end");
     }
     if (v.untyped) {
@@ -151,13 +151,14 @@ static bool mask_of_scalar(tk_checker *c, const tk_index *i) {
 // One entry; *shape is its shape (rank 0 for a scalar index).
 static bool tensor_entry(tk_checker *c, const tk_index *i, tk_xindex *out, const tk_type **shape) {
     if (i->kind == TK_I_ALL) {
-        tk_diag *d = tk_err_diag(c, i->span, "tensor-index", "':' stands only in the index of a tile");
+        tk_diag *d =
+            tk_err_diag(c, i->span, "tensor-index", "':' stands only in the index of a tile");
         tk_help(c->diags, d, (tk_span){0}, "write a range of known length: '0 +: N'");
         return false;
     }
     if (i->at && i->at->kind == TK_E_NEWAXIS) {
-        tk_diag *d = tk_err_diag(c, i->span, "tensor-index",
-                                 "'newaxis' stands only in the index of a tile");
+        tk_diag *d =
+            tk_err_diag(c, i->span, "tensor-index", "'newaxis' stands only in the index of a tile");
         tk_help(c->diags, d, (tk_span){0}, "read first: 'x[...][:, newaxis]'");
         return false;
     }
@@ -237,9 +238,10 @@ static bool lifted_ok(tk_checker *c, const tk_expr *e, tk_view *view) {
     if (!tiles || !tk_checker_lifted(c)) {
         return true;
     }
-    tk_diag *d = tk_err_diag(c, e->span, "tile-in-lifted",
-                             "'%s' is applied element by element here: it cannot index '%s' with a tile",
-                             c->frame->name, view->tensor->name);
+    tk_diag *d =
+        tk_err_diag(c, e->span, "tile-in-lifted",
+                    "'%s' is applied element by element here: it cannot index '%s' with a tile",
+                    c->frame->name, view->tensor->name);
     tk_help(c->diags, d, (tk_span){0}, "index the tensor with scalars in it");
     return false;
 }

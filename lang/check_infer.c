@@ -110,8 +110,9 @@ static bool infer_from(tk_checker *c, tk_call *k, uint32_t i, bool untyped) {
 
 static tk_value no_value(tk_checker *c, tk_call *k, uint32_t j) {
     const tk_cparam *p = &k->fn->cparams.at[j];
-    tk_diag *d = tk_err_diag(c, k->at, "not-inferred", "'%s' of '%s' does not follow from the arguments",
-                             p->name.name, k->fv->name);
+    tk_diag *d =
+        tk_err_diag(c, k->at, "not-inferred", "'%s' of '%s' does not follow from the arguments",
+                    p->name.name, k->fv->name);
     tk_note(c->diags, d, p->span, "'%s' is declared here", p->name.name);
     tk_help(c->diags, d, (tk_span){0}, "give it by name: '%s(.., %s = ..)'", k->fv->name,
             p->name.name);
@@ -179,16 +180,18 @@ static bool convert_tensor(tk_checker *c, tk_call *k, uint32_t i, const char *wh
     k->type[i] = want;
     if (want->rank != v->type->rank || !tk_dtype_fits(want->dtype, v->type->dtype) ||
         !tk_shape_fits(want, v->type)) {
-        tk_diag *d = tk_err_diag(c, v->span, "type-mismatch", "%s is '%s' where '%s' is expected", what,
-                                 tk_type_text(c->arena, v->type), tk_type_text(c->arena, want));
+        tk_diag *d =
+            tk_err_diag(c, v->span, "type-mismatch", "%s is '%s' where '%s' is expected", what,
+                        tk_type_text(c->arena, v->type), tk_type_text(c->arena, want));
         tk_note(c->diags, d, v->var->span, "'%s' is declared here", v->var->name);
         return false;
     }
     unsigned lacks = (unsigned)want->access & ~(unsigned)v->type->access;
     if (lacks) {
-        tk_diag *d = tk_err_diag(c, v->span, "tensor-access", "%s may be %s, but '%s' is an '%s' tensor",
-                                 what, lacks & TK_OUT ? "written" : "read", v->var->name,
-                                 v->type->access == TK_IN ? "in" : "out");
+        tk_diag *d =
+            tk_err_diag(c, v->span, "tensor-access", "%s may be %s, but '%s' is an '%s' tensor",
+                        what, lacks & TK_OUT ? "written" : "read", v->var->name,
+                        v->type->access == TK_IN ? "in" : "out");
         tk_note(c->diags, d, k->fn->params.at[i].span, "the parameter is declared here");
         return false;
     }

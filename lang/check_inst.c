@@ -82,8 +82,9 @@ static bool recurses(tk_checker *c, const tk_call *k, const char *key) {
         if (f->fn != k->fn || (!same_key && takes_functions(c, k->fn) && f->key)) {
             continue;
         }
-        tk_diag *d = tk_err_diag(c, k->at, "recursion", "'%s' calls itself: recursion is not part of the language",
-                                 k->fv->name);
+        tk_diag *d =
+            tk_err_diag(c, k->at, "recursion",
+                        "'%s' calls itself: recursion is not part of the language", k->fv->name);
         tk_note(c->diags, d, k->fn->span, "'%s' is declared here", k->fv->name);
         return true;
     }
@@ -95,14 +96,15 @@ static bool within_limits(tk_checker *c, const tk_call *k) {
         return false;
     }
     if (c->calls >= TK_MAX_CALLS) {
-        return !tk_too_deep(c, k->at,
-                            tk_format(c->arena, "calls are nested more than %d deep here",
-                                      (int)TK_MAX_CALLS));
+        return !tk_check_too_deep(
+            c, k->at,
+            tk_format(c->arena, "calls are nested more than %d deep here", (int)TK_MAX_CALLS));
     }
     if (c->insts >= TK_MAX_INSTANCES) {
-        return !tk_too_deep(c, k->at,
-                            tk_format(c->arena, "the program has more than %d instances of functions",
-                                      (int)TK_MAX_INSTANCES));
+        return !tk_check_too_deep(c, k->at,
+                                  tk_format(c->arena,
+                                            "the program has more than %d instances of functions",
+                                            (int)TK_MAX_INSTANCES));
     }
     return true;
 }
@@ -234,7 +236,8 @@ static const tk_fnval *wrap_builtin(tk_checker *c, tk_span at, const tk_fnval *f
 
 const tk_fnval *tk_fn_as_code(tk_checker *c, tk_span at, const tk_fnval *fv) {
     const tk_sig *s = fv->sig;
-    bool plain = s->result->kind == TK_T_VALUE && s->result->rank == 0 && !tk_type_is_dep(s->result);
+    bool plain =
+        s->result->kind == TK_T_VALUE && s->result->rank == 0 && !tk_type_is_dep(s->result);
     for (uint32_t i = 0; i < s->n; i++) {
         plain = plain && s->arg[i]->rank == 0 && !tk_type_is_dep(s->arg[i]);
     }
@@ -331,7 +334,7 @@ static void general_params(tk_checker *c, const tk_fn *fn, tk_inst *inst) {
     for (uint32_t i = 0; i < fn->params.n; i++) {
         const tk_param *p = &fn->params.at[i];
         tk_var *var = tk_var_new(c, TK_VAR_PARAM, p->name, tk_scalar(c, TK_I32));
-        const tk_type *t = !p->type           ? NULL
+        const tk_type *t = !p->type          ? NULL
                            : p->type->access ? tk_resolve_tensor(c, p->type, var, NULL)
                                              : tk_resolve_type(c, p->type);
         tk_vec_push(c->arena, &inst->params, var);

@@ -21,8 +21,8 @@ static bool chain(tk_checker *c, tk_kernel_def *def, const tk_entry *e, bool rep
         tk_vec_push(c->arena, &def->alias, ((tk_alias){e->item, e->file}));
         tk_ident other = e->item->u.alias.other;
         const tk_entry *next = other.name ? tk_find_entry(c, e->file, other.name) : NULL;
-        bool kernel = next && (next->item->kind == TK_ITEM_ALIAS ||
-                               next->item->kind == TK_ITEM_KERNEL);
+        bool kernel =
+            next && (next->item->kind == TK_ITEM_ALIAS || next->item->kind == TK_ITEM_KERNEL);
         if (!kernel && report) {
             tk_scope *old = c->scope;
             c->scope = &c->table->file[e->file].scope;
@@ -100,8 +100,8 @@ static bool fix(tk_checker *c, tk_kernel_def *def, uint32_t k, const tk_arg *a, 
         return false;
     }
     if (j != UINT32_MAX) {
-        tk_diag *d = tk_err_diag(c, a->name.span, "already-fixed", "'%s' is fixed already",
-                                 a->name.name);
+        tk_diag *d =
+            tk_err_diag(c, a->name.span, "already-fixed", "'%s' is fixed already", a->name.name);
         tk_note(c->diags, d, def->fixed[j].span, "here");
         return false;
     }
@@ -111,12 +111,12 @@ static bool fix(tk_checker *c, tk_kernel_def *def, uint32_t k, const tk_arg *a, 
     }
     tk_span at = a->name.name ? a->name.span : a->value->span;
     const char *name = a->name.name ? a->name.name : "";
-    tk_diag *d = a->name.name
-                     ? tk_err_diag(c, at, "unknown-parameter",
-                                   "'%s' has no compile-time parameter '%s'",
-                                   def->alias.at[k].item->u.alias.other.name, name)
-                     : tk_err_diag(c, at, "unknown-parameter",
-                                   "a specialisation gives compile-time parameters by name");
+    tk_diag *d =
+        a->name.name
+            ? tk_err_diag(c, at, "unknown-parameter", "'%s' has no compile-time parameter '%s'",
+                          def->alias.at[k].item->u.alias.other.name, name)
+            : tk_err_diag(c, at, "unknown-parameter",
+                          "a specialisation gives compile-time parameters by name");
     const char *near = tk_nearest(c->arena, name, names.at, names.n);
     if (near) {
         tk_help(c->diags, d, (tk_span){0}, "did you mean '%s'?", near);
@@ -205,7 +205,8 @@ static const tk_type *param_type(tk_checker *c, const tk_param *p, tk_var *var) 
     }
     const tk_type *t = tk_resolve_type(c, p->type);
     if (t && t->rank > 0) {
-        tk_diag *d = tk_err_diag(c, p->type->span, "bad-type", "a kernel's parameter is a tensor or a scalar");
+        tk_diag *d = tk_err_diag(c, p->type->span, "bad-type",
+                                 "a kernel's parameter is a tensor or a scalar");
         tk_help(c->diags, d, (tk_span){0}, "write 'in %s', 'out' or 'inout'",
                 tk_ast_type_text(c, p->type));
         return NULL;
@@ -266,6 +267,20 @@ static void make_vars(builder *b) {
     }
 }
 
+// The names of the kernel that is specialised stand in another place of the text: an anonymous
+// function may use them, and may have parameters of these names.
+static void copy_far(tk_checker *c, tk_scope *to, const tk_binding *list) {
+    tk_binding **last = &to->list;
+    for (; list; list = list->next) {
+        tk_binding *b = TK_NEW(c->arena, tk_binding);
+        *b = *list;
+        b->far = true;
+        b->next = NULL;
+        *last = b;
+        last = &b->next;
+    }
+}
+
 // What the arguments of specialisations see: the kernel's parameters and those added so far.
 static void make_alias_scopes(builder *b) {
     tk_checker *c = b->c;
@@ -275,7 +290,7 @@ static void make_alias_scopes(builder *b) {
     b->out->alias = TK_NEW_ARRAY(c->arena, tk_scope *, def->alias.n);
     for (uint32_t k = def->alias.n; k-- > 0;) {
         tk_scope *s = tk_scope_new(c, &c->table->file[def->alias.at[k].file].scope);
-        s->list = inner->list;
+        copy_far(c, s, inner->list);
         b->out->alias[k] = s;
         c->scope = s;
         uint32_t to = from + def->alias.at[k].item->u.alias.params.n;
@@ -298,7 +313,7 @@ static void make_functions(builder *b, const tk_bound_fn *fn) {
             v = tk_cparam_dep(c, p);
         } else {
             int w = fn[j].where;
-            c->scope = w < 0                         ? &c->table->file[0].scope
+            c->scope = w < 0                           ? &c->table->file[0].scope
                        : (uint32_t)w < b->def->alias.n ? b->out->alias[w]
                                                        : b->out->scope;
             v = tk_check_known(c, fn[j].expr);
@@ -322,8 +337,12 @@ void tk_kernel_env(tk_checker *c, const tk_kernel_def *def, tk_value *cval, cons
     out->inst->fn = def->fn;
     out->inst->is_kernel = true;
     out->inst->fast = tk_kernel_fast(c, def);
-    out->frame = (tk_frame){.up = c->frame, .fn = def->fn, .name = def->name, .inst = out->inst,
-                            .general = c->root.general, .result = tk_type_void()};
+    out->frame = (tk_frame){.up = c->frame,
+                            .fn = def->fn,
+                            .name = def->name,
+                            .inst = out->inst,
+                            .general = c->root.general,
+                            .result = tk_type_void()};
     out->frame.block = TK_NEW(c->arena, tk_xblock);
     c->frame = &out->frame;
     c->kernel = out->inst;

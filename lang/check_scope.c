@@ -75,8 +75,14 @@ static bool is_free_word(tk_checker *c, tk_ident id) {
     return false;
 }
 
-bool tk_name_is_free(tk_checker *c, tk_ident id) {
-    return is_free_word(c, id);
+bool tk_name_is_free(tk_checker *c, tk_ident id) { return is_free_word(c, id); }
+
+static bool in_scope(const tk_scope *s, const tk_binding *b) {
+    const tk_binding *x = s->list;
+    while (x && x != b) {
+        x = x->next;
+    }
+    return x != NULL;
 }
 
 bool tk_bind_name(tk_checker *c, tk_scope *s, tk_ident id, tk_value v) {
@@ -84,6 +90,7 @@ bool tk_bind_name(tk_checker *c, tk_scope *s, tk_ident id, tk_value v) {
         return true;
     }
     const tk_binding *b = tk_scope_find(s, id.name);
+    b = b && b->far && !in_scope(s, b) ? NULL : b;
     const tk_entry *e = b ? NULL : tk_find_entry(c, s->file, id.name);
     bool ok = is_free_word(c, id);
     if (b || e) {
@@ -150,15 +157,33 @@ void tk_suggest(tk_checker *c, tk_diag *d, tk_span at, const char *name) {
 // What people from elsewhere write, and what it is here.
 static const char *elsewhere(const char *name) {
     static const char *const pair[][2] = {
-        {"tanhf", "tanh"},      {"expf", "exp"},        {"sqrtf", "sqrt"},
-        {"arange", "iota"},     {"maximum", "max"},     {"minimum", "min"},
-        {"matmul", "dot"},      {"select", "where"},    {"int", "i32"},
-        {"float", "f32"},       {"double", "f64"},      {"half", "f16"},
-        {"int32", "i32"},       {"float32", "f32"},     {"float16", "f16"},
-        {"bfloat16", "bf16"},   {"fabs", "abs"},        {"float64", "f64"},
-        {"int64", "i64"},       {"uint32", "u32"},      {"uint8", "u8"},
-        {"int8", "i8"},         {"trans", "transpose"}, {"mod", "%"},
-        {"broadcast_to", "broadcast"}, {"cat", "concat"}, {"num_pid", "num_programs"},
+        {"tanhf", "tanh"},
+        {"expf", "exp"},
+        {"sqrtf", "sqrt"},
+        {"arange", "iota"},
+        {"maximum", "max"},
+        {"minimum", "min"},
+        {"matmul", "dot"},
+        {"select", "where"},
+        {"int", "i32"},
+        {"float", "f32"},
+        {"double", "f64"},
+        {"half", "f16"},
+        {"int32", "i32"},
+        {"float32", "f32"},
+        {"float16", "f16"},
+        {"bfloat16", "bf16"},
+        {"fabs", "abs"},
+        {"float64", "f64"},
+        {"int64", "i64"},
+        {"uint32", "u32"},
+        {"uint8", "u8"},
+        {"int8", "i8"},
+        {"trans", "transpose"},
+        {"mod", "%"},
+        {"broadcast_to", "broadcast"},
+        {"cat", "concat"},
+        {"num_pid", "num_programs"},
     };
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
         if (strcmp(pair[i][0], name) == 0) {
@@ -173,9 +198,9 @@ static bool is_later(tk_checker *c, tk_span at, const char *name) {
     for (uint32_t i = c->later_from; c->later && i < c->later->cparams.n; i++) {
         const tk_cparam *p = &c->later->cparams.at[i];
         if (tk_same_name(p->name.name, name)) {
-            tk_diag *d = tk_err_diag(c, at, "later-parameter",
-                                     "this value may use only the parameters before it, not '%s'",
-                                     name);
+            tk_diag *d =
+                tk_err_diag(c, at, "later-parameter",
+                            "this value may use only the parameters before it, not '%s'", name);
             tk_note(c->diags, d, p->span, "'%s' is declared here", name);
             return true;
         }

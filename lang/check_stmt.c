@@ -101,8 +101,8 @@ static void bind(tk_checker *c, const tk_stmt *s) {
         return;
     }
     if (n == 1) {
-        v = want ? tk_fit(c, v, want, tk_format(c->arena, "value of '%s'",
-                                                s->u.bind.names.at[0].name))
+        v = want ? tk_fit(c, v, want,
+                          tk_format(c->arena, "value of '%s'", s->u.bind.names.at[0].name))
                  : tk_read(c, v);
         bind_one(c, s, s->u.bind.names.at[0], v);
         return;
@@ -201,21 +201,23 @@ static void assign_name(tk_checker *c, const tk_stmt *s) {
 static bool may_write(tk_checker *c, const tk_stmt *s, const tk_value *view) {
     const tk_var *t = view->view->tensor;
     if (view->other) {
-        tk_err(c, view->other->span, "misplaced-else", "'else' has a meaning only where a tensor is read");
+        tk_err(c, view->other->span, "misplaced-else",
+               "'else' has a meaning only where a tensor is read");
         return false;
     }
     if (!(t->type->access & TK_OUT)) {
-        tk_diag *d = tk_err_diag(c, view->span, "write-of-in", "'%s' is an 'in' tensor: it cannot be written",
-                                 t->name);
+        tk_diag *d = tk_err_diag(c, view->span, "write-of-in",
+                                 "'%s' is an 'in' tensor: it cannot be written", t->name);
         tk_note(c->diags, d, t->span, "'%s' is declared here", t->name);
         tk_help(c->diags, d, (tk_span){0}, "declare it 'out', or 'inout' to read it as well");
         return false;
     }
     if (s->u.assign.compound) {
         const char *text = tk_source_text(c, view->span);
-        tk_diag *d = tk_err_diag(c, s->span, "compound-on-tensor",
-                                 "'%s=' on a tensor does not say whether programs may meet in an element",
-                                 tk_binop_text(s->u.assign.op));
+        tk_diag *d =
+            tk_err_diag(c, s->span, "compound-on-tensor",
+                        "'%s=' on a tensor does not say whether programs may meet in an element",
+                        tk_binop_text(s->u.assign.op));
         tk_help(c->diags, d, (tk_span){0}, "where several programs add to it: 'atomic_add(%s, v)'",
                 text ? text : "y[..]");
         tk_help(c->diags, d, (tk_span){0}, "where only this one writes it: '%s = %s %s v'",
@@ -227,8 +229,7 @@ static bool may_write(tk_checker *c, const tk_stmt *s, const tk_value *view) {
 
 static void store(tk_checker *c, const tk_stmt *s, tk_value view, tk_value v) {
     const tk_type *t = view.type;
-    v = tk_coerce(c, v, t->dtype,
-                  tk_format(c->arena, "value for '%s'", view.view->tensor->name));
+    v = tk_coerce(c, v, t->dtype, tk_format(c->arena, "value for '%s'", view.view->tensor->name));
     if (v.kind != TK_V_VALUE) {
         return;
     }
@@ -265,9 +266,11 @@ static void assign(tk_checker *c, const tk_stmt *s) {
         return;
     }
     if (view.kind != TK_V_VIEW) {
-        tk_diag *d = tk_err_diag(c, t->span, "not-assignable", "only a variable or elements of a tensor are assigned to");
+        tk_diag *d = tk_err_diag(c, t->span, "not-assignable",
+                                 "only a variable or elements of a tensor are assigned to");
         if (t->kind == TK_E_INDEX) {
-            tk_help(c->diags, d, (tk_span){0}, "a tile changes as a whole: 't = where(mask, value, t)'");
+            tk_help(c->diags, d, (tk_span){0},
+                    "a tile changes as a whole: 't = where(mask, value, t)'");
         }
         return;
     }
@@ -356,7 +359,8 @@ static void expression(tk_checker *c, const tk_stmt *s) {
         return;
     }
     if (s->u.expr->kind != TK_E_CALL) {
-        tk_diag *d = tk_err_diag(c, s->span, "no-effect", "this value is not used: only a call stands as a statement");
+        tk_diag *d = tk_err_diag(c, s->span, "no-effect",
+                                 "this value is not used: only a call stands as a statement");
         tk_help(c->diags, d, (tk_span){0}, "bind it: 'let x = ..;'");
         return;
     }

@@ -146,9 +146,8 @@ const tk_type *tk_resolve_tensor(tk_checker *c, const tk_ast_type *t, tk_var *va
         return NULL;
     }
     for (uint32_t i = 0; i < t->dims.n; i++) {
-        int64_t known = actual && actual->rank == t->dims.n && actual->dim[i] >= 0
-                            ? actual->dim[i]
-                            : TK_DIM_DYN;
+        int64_t known = actual && actual->rank == t->dims.n && actual->dim[i] >= 0 ? actual->dim[i]
+                                                                                   : TK_DIM_DYN;
         ok = tensor_dim(c, t->dims.at[i], var, i, known, &dim[i]) && ok;
     }
     return ok ? tk_type_tensor(c->arena, d, (tk_access)t->access, t->dims.n, dim) : NULL;

@@ -43,8 +43,8 @@ tk_value tk_entry_const(tk_checker *c, tk_entry *e, tk_span at) {
         return e->value;
     }
     if (e->state == 1) {
-        tk_diag *d = tk_err_diag(c, at, "constant-cycle", "the value of '%s' depends on itself",
-                                 e->name);
+        tk_diag *d =
+            tk_err_diag(c, at, "constant-cycle", "the value of '%s' depends on itself", e->name);
         tk_note(c->diags, d, e->item->span, "'%s' is declared here", e->name);
         return tk_error_value(at);
     }
@@ -115,8 +115,8 @@ static void imported_items(tk_checker *c, uint32_t file) {
                 continue; // a file imported twice counts once
             }
             if (other) {
-                tk_diag *d = tk_err_diag(c, im->span, "name-bound-twice", "'%s' comes from here and is declared already",
-                                         e->name);
+                tk_diag *d = tk_err_diag(c, im->span, "name-bound-twice",
+                                         "'%s' comes from here and is declared already", e->name);
                 tk_note(c->diags, d, e->item->name.span, "the imported one is here");
                 tk_note(c->diags, d, other->item->name.span, "the other one is here");
                 continue;

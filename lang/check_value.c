@@ -5,9 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const tk_type *tk_scalar(tk_checker *c, tk_dtype t) {
-    return tk_type_scalar(c->arena, t);
-}
+const tk_type *tk_scalar(tk_checker *c, tk_dtype t) { return tk_type_scalar(c->arena, t); }
 
 // ---- Nodes ----------------------------------------------------------------------------------
 tk_x *tk_x_new(tk_checker *c, tk_xkind kind, tk_span at, const tk_type *type, uint32_t narg) {
@@ -83,9 +81,7 @@ tk_number tk_const_number(tk_const k) {
     return n;
 }
 
-bool tk_is_known_const(tk_value v) {
-    return v.kind == TK_V_VALUE && v.is_const && !v.dep;
-}
+bool tk_is_known_const(tk_value v) { return v.kind == TK_V_VALUE && v.is_const && !v.dep; }
 
 // ---- Values ---------------------------------------------------------------------------------
 tk_value tk_make_value(tk_checker *c, tk_x *x) {
@@ -232,8 +228,8 @@ static bool read_else(tk_checker *c, tk_value v, tk_x *load) {
 static tk_value read_view(tk_checker *c, tk_value v) {
     const tk_var *t = v.view->tensor;
     if (t->type->access == TK_OUT) {
-        tk_diag *d = tk_err_diag(c, v.span, "read-of-out", "'%s' is an 'out' tensor: it cannot be read",
-                                 t->name);
+        tk_diag *d = tk_err_diag(c, v.span, "read-of-out",
+                                 "'%s' is an 'out' tensor: it cannot be read", t->name);
         tk_note(c->diags, d, t->span, "'%s' is declared here", t->name);
         tk_help(c->diags, d, (tk_span){0}, "declare it 'inout' to read and write it");
         return tk_error_value(v.span);
@@ -300,8 +296,9 @@ static bool not_known(tk_checker *c, tk_value v, const char *what) {
     tk_diag *d = tk_err_diag(c, v.span, "not-constant", "%s must be known at compile time", what);
     const tk_x *x = v.x;
     if (x && x->kind == TK_X_DIM) {
-        tk_help(c->diags, d, (tk_span){0},
-                "this is a run-time size; declare it as a compile-time parameter to specialise on it");
+        tk_help(
+            c->diags, d, (tk_span){0},
+            "this is a run-time size; declare it as a compile-time parameter to specialise on it");
     } else if (x && x->kind == TK_X_VAR && x->u.var->name && x->u.var->span.file) {
         tk_note(c->diags, d, x->u.var->span, "'%s' is a run-time value, declared here",
                 x->u.var->name);
@@ -365,8 +362,7 @@ static bool extent(tk_checker *c, const tk_expr *e, int64_t *dim) {
     if (dep) {
         *dim = TK_DIM_DEP;
     } else if (*dim < 1) {
-        tk_err(c, e->span, "bad-extent", "an extent must be at least 1, not %lld",
-               (long long)*dim);
+        tk_err(c, e->span, "bad-extent", "an extent must be at least 1, not %lld", (long long)*dim);
         return false;
     }
     return true;
