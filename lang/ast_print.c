@@ -14,8 +14,8 @@ static void block(printer *w, const tk_block *b);
 static void function(printer *w, const tk_fn *f);
 
 const char *tk_binop_text(tk_binop op) {
-    static const char *const text[] = {"*",  "/", "%",  "+",  "-",  "<<", ">>", "<",  "<=",
-                                       ">",  ">=", "==", "!=", "&", "^",  "|",  "&&", "||"};
+    static const char *const text[] = {"*", "/",  "%",  "+",  "-", "<<", ">>", "<",  "<=",
+                                       ">", ">=", "==", "!=", "&", "^",  "|",  "&&", "||"};
     return (unsigned)op < sizeof text / sizeof *text ? text[op] : "?";
 }
 
@@ -171,7 +171,9 @@ static bool leaf(printer *w, const tk_expr *e) {
     case TK_E_INT:
         start(w, "int");
         tk_buf_fmt(w->out, " %llu%s\n", (unsigned long long)e->u.i.value,
-                   e->u.i.shift == 10 ? "KB" : e->u.i.shift == 20 ? "MB" : "");
+                   e->u.i.shift == 10   ? "KB"
+                   : e->u.i.shift == 20 ? "MB"
+                                        : "");
         return true;
     case TK_E_FLOAT:
         start(w, "float ");

@@ -138,9 +138,7 @@ char *tk_strndup(tk_arena *a, const char *s, size_t n) {
     return p;
 }
 
-char *tk_strdup(tk_arena *a, const char *s) {
-    return tk_strndup(a, s, strlen(s));
-}
+char *tk_strdup(tk_arena *a, const char *s) { return tk_strndup(a, s, strlen(s)); }
 
 char *tk_vformat(tk_arena *a, const char *fmt, va_list args) {
     va_list again;
@@ -207,9 +205,7 @@ void tk_buf_add(tk_buf *b, const char *s, size_t n) {
     b->at[b->n] = '\0';
 }
 
-void tk_buf_str(tk_buf *b, const char *s) {
-    tk_buf_add(b, s, strlen(s));
-}
+void tk_buf_str(tk_buf *b, const char *s) { tk_buf_add(b, s, strlen(s)); }
 
 void tk_buf_fmt(tk_buf *b, const char *fmt, ...) {
     char small[256];
@@ -228,9 +224,7 @@ void tk_buf_fmt(tk_buf *b, const char *fmt, ...) {
     tk_buf_str(b, p);
 }
 
-const char *tk_buf_text(tk_buf *b) {
-    return b->at ? b->at : "";
-}
+const char *tk_buf_text(tk_buf *b) { return b->at ? b->at : ""; }
 
 // ---- Interned names ---------------------------------------------------------------------------
 
@@ -289,9 +283,7 @@ const char *tk_intern(tk_names *t, const char *s, size_t n) {
 
 // ---- Did you mean -----------------------------------------------------------------------------
 
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b. `row` has three rows of nb + 1.
 static size_t edits(const char *a, size_t na, const char *b, size_t nb, size_t *row) {

@@ -15,9 +15,7 @@ static tk_type *make(tk_arena *a, tk_tkind kind, tk_dtype t, unsigned rank, cons
     return x;
 }
 
-const tk_type *tk_type_scalar(tk_arena *a, tk_dtype t) {
-    return make(a, TK_T_VALUE, t, 0, NULL);
-}
+const tk_type *tk_type_scalar(tk_arena *a, tk_dtype t) { return make(a, TK_T_VALUE, t, 0, NULL); }
 
 const tk_type *tk_type_tile(tk_arena *a, tk_dtype t, unsigned rank, const int64_t *dim) {
     TK_CHECK(a, rank <= TK_MAX_RANK);
@@ -98,13 +96,9 @@ bool tk_type_eq(const tk_type *a, const tk_type *b) {
            memcmp(a->dim, b->dim, a->rank * sizeof a->dim[0]) == 0;
 }
 
-bool tk_type_is_scalar(const tk_type *t) {
-    return t->kind == TK_T_VALUE && t->rank == 0;
-}
+bool tk_type_is_scalar(const tk_type *t) { return t->kind == TK_T_VALUE && t->rank == 0; }
 
-bool tk_type_is_tile(const tk_type *t) {
-    return t->kind == TK_T_VALUE && t->rank > 0;
-}
+bool tk_type_is_tile(const tk_type *t) { return t->kind == TK_T_VALUE && t->rank > 0; }
 
 bool tk_type_is_dep(const tk_type *t) {
     if (t->kind == TK_T_TUPLE) {

@@ -62,7 +62,7 @@ static void tkp_error(const tk_span *at, tk_parser *p, const char *text);
     tk_kernel_rest *rest;
 }
 
-%token END 0 "the end of the file"
+%token END 0 "the end of the text"
 %token START_FILE "the start of a file" START_EXPR "the start of an expression" SYNC "a place to go on"
 %token <tok>
     NAME "a name" INT "an integer" FLOAT "a float" STRING "a string"

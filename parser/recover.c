@@ -207,7 +207,7 @@ static void add_expected(tk_buf *b, names e) {
 
 static const char *token_text(const tk_parser *p, const tk_token *t) {
     if (t->kind == 0) {
-        return "the end of the text";
+        return "end of the text";
     }
     if (t->kind == TOK_STRING) {
         return "a string";
