@@ -117,6 +117,7 @@ typedef struct tk_bind_in {
     const tk_named_dim *dim; // sizes given by name (--dim)
     bool partial; // true: dimensions and element types that stay unknown are no error (reflection,
                   // --emit with what there is)
+    bool free_dims; // sizes that no compile-time parameter needs may stay unknown
 } tk_bind_in;
 
 typedef struct tk_bound {

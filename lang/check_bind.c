@@ -273,7 +273,10 @@ static void complete(binder *b, uint32_t j) {
 }
 
 static void check_known_dims(binder *b) {
-    for (uint32_t k = 0; k < b->info->ndim && !b->in->partial; k++) {
+    if (b->in->partial || b->in->free_dims) {
+        return;
+    }
+    for (uint32_t k = 0; k < b->info->ndim; k++) {
         uint32_t i = b->def->dim.at[k].param;
         if (b->dim[k] < 0 && b->in->arg[i].given) {
             tk_diag *d = FAIL(b, b->def->dim.at[k].name.span, "no-value",

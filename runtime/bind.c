@@ -109,7 +109,7 @@ tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_ar
     if (!ok) {
         return NULL;
     }
-    tk_bind_in in = {known, k->ncarg, k->carg, (uint32_t)nsizes, dim, nothing};
+    tk_bind_in in = {known, k->ncarg, k->carg, (uint32_t)nsizes, dim, nothing, !exact};
     tk_bound *b = tk_bind(&w->arena, unit, info, &in, &w->diags);
     if (!b && w->status == TKC_OK && !nothing) {
         w->status = TKC_ERROR_LAUNCH;
