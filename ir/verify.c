@@ -143,6 +143,11 @@ static bool counts(tk_verifier *v, const tk_op *op) {
         if (!tk_vneed(v, r && r->owner == op && r->func == v->f, "region %u is not its own", i)) {
             return false;
         }
+        for (uint32_t k = 0; k < i; k++) {
+            if (!tk_vneed(v, op->reg[k] != r, "region %u is also region %u", i, k)) {
+                return false;
+            }
+        }
     }
     return tk_vneed(v, op->fast >> tk_words_fast.n == 0, "unknown fast flags") &&
            tk_vneed(v, op->loc < v->m->locs.n, "a place that does not exist");
@@ -242,7 +247,8 @@ static bool region(tk_verifier *v, const tk_region *r) {
 
 static bool grid(tk_verifier *v, const tk_region *r) {
     if (!tk_vneed(v, v->f->is_kernel, "a grid, but it is no kernel") ||
-        !tk_vneed(v, !r->owner && r->func == v->f && r->args.n == 0, "the grid is not its own")) {
+        !tk_vneed(v, !r->owner && r->func == v->f && r->args.n == 0 && r != v->f->body,
+                  "the grid is not its own")) {
         return false;
     }
     v->in_grid = true;
