@@ -108,16 +108,22 @@ static void add(tk_bfn *f, tk_bcarry *c, tk_bslot *s) {
     }
 }
 
-static void collect_return(tk_bfn *f, tk_bcarry *c, bool varying) {
+static void collect_flags(tk_bfn *f, tk_bcarry *c) {
     for (tk_blevel *l = f->level; l; l = l->up) {
         add(f, c, &l->skip);
         add(f, c, &l->stop);
     }
-    for (uint32_t i = 0; i < f->inst->nresult; i++) {
-        add(f, c, &f->ret[i]);
-    }
+}
+
+// Under a varying condition a return sets no flags, only the mask.
+static void collect_return(tk_bfn *f, tk_bcarry *c, bool varying) {
     if (varying) {
         add(f, c, &f->returned);
+    } else {
+        collect_flags(f, c);
+    }
+    for (uint32_t i = 0; i < f->inst->nresult; i++) {
+        add(f, c, &f->ret[i]);
     }
 }
 
@@ -137,7 +143,12 @@ static void collect(tk_bfn *f, tk_bcarry *c, const tk_xs *s, uint32_t loops, boo
     case TK_XS_EXPR:
         break;
     case TK_XS_IF:
-        varying = varying || tk_build_varying_if(s);
+        if (!varying && tk_build_varying_if(s)) {
+            varying = true;
+            if (!(tk_build_ends(s) & TK_BE_FALLS)) { // all elements return
+                collect_flags(f, c);
+            }
+        }
         collect_block(f, c, s->body, loops, varying);
         collect_block(f, c, s->other, loops, varying);
         break;

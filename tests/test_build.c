@@ -499,6 +499,56 @@ Test(build_lifted, uniform_conditions) {
     }
 }
 
+static int32_t c_flags(int32_t x, int32_t u) {
+    int32_t a = 1;
+    if (u > 0) {
+        for (int i = 0; i < 2; i++) {
+            if (u == i) {
+                return 7;
+            }
+        }
+        if (x > 3) {
+            if (u != 3) {
+                return 4;
+            }
+            a = 2;
+        }
+        a += 1;
+    }
+    return a * 10 + x;
+}
+// The function's flag is in use while a return for some elements, which does not set it, is built.
+Test(build_lifted, flags_and_masks) {
+    for (int32_t u = 0; u < 4; u++) {
+        int32_t x[17];
+        int32_t want[16];
+        for (int i = 0; i < 16; i++) {
+            x[i] = lanes[i];
+            want[i] = c_flags(lanes[i], u);
+        }
+        x[16] = u;
+        expect("fn f(x: i32, u: i32) -> i32 {\n"
+               "  var a = 1;\n"
+               "  if u > 0 {\n"
+               "    for i in 0 .. 2 { if u == i { return 7; } }\n"
+               "    if x > 3 { if u != 3 { return 4; } a = 2; }\n"
+               "    a += 1;\n"
+               "  }\n"
+               "  return a * 10 + x; }\n" KERNEL "y[0 +: 16] = f(x[0 +: 16], x[16]); }",
+               17, x, 16, want);
+    }
+}
+
+// Every element returns inside a loop: the loop stops.
+Test(build_lifted, all_return_in_a_loop) {
+    expect("fn f(y: inout i32[M], x: i32) -> i32 {\n"
+           "  for i in 0 .. 5 { y[20 + i] = 1; if i == 2 { if x > 0 { return i; } else { return "
+           "-i; } } }\n"
+           "  return 99; }\n" KERNEL "y[0 +: 4] = f(y, x[0 +: 4]); }",
+           4, (int32_t[]){1, -1, 5, 0}, 25, (int32_t[]){2, -2, 2, -2, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                        0, 0,  0, 0,  0, 0, 0, 1, 1, 1, 0, 0});
+}
+
 Test(build_lifted, calls_and_several_results) {
     expect("fn g(x: i32) -> (i32, i32) { if x < 0 { return (0, -x); } return (x, 1); }\n"
            "fn f(x: i32) -> i32 { let (a, b) = g(x); if a > 2 { let (c, d) = g(-a); return c + d; "
