@@ -17,9 +17,19 @@ tk_module *tk_module_new(tk_arena *arena, const tk_sources *sources) {
     return m;
 }
 
+// The module's own copy of a type: the caller's may be gone before the module is.
+static const tk_type *type_own(tk_arena *a, const tk_type *type) {
+    if (type->kind != TK_T_VALUE && type->kind != TK_T_TENSOR) {
+        return type;
+    }
+    tk_type *own = TK_NEW(a, tk_type);
+    *own = *type;
+    return own;
+}
+
 static tk_vid value_new(tk_func *f, const tk_type *type, const char *name) {
     tk_arena *a = f->module->arena;
-    tk_irvalue v = {.type = type, .name = name ? tk_strdup(a, name) : NULL};
+    tk_irvalue v = {.type = type_own(a, type), .name = name ? tk_strdup(a, name) : NULL};
     tk_vec_push(a, &f->value, v);
     return f->value.n - 1;
 }
