@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+# The shipped matrix product and attention against float64. See judge.py for U, FN and how the rounding of the output counts.
+import math
+
+import numpy as np
+
+import tkclib
+from judge import FN, In, LAYOUTS, Out, U, close, equal, launch, main, refused, test
+from tkclib import Kernel
+
+FLOATS = ("f32", "f16", "bf16")
+_kernels = {}
+
+
+def kernel(source, name, **defines):
+    key = (source, name, tuple(sorted(defines.items())))
+    if key not in _kernels:
+        _kernels[key] = Kernel(source, name, defines)
+    return _kernels[key]
+
+
+def random(*shape, scale=1.0, seed=1):
+    return np.random.default_rng((seed,) + shape).standard_normal(shape) * scale
+
+
+# ---- matmul -------------------------------------------------------------------------------------
+
+MATMUL = "std/matmul.tk"
+ACTIVATED = 'import "std/matmul.tk";\nimport "std/activation.tk";\n'
+SIZES = ((1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 33), (100, 72, 33), (17, 129, 200))
+
+
+def judge_matmul(dtype, m, n, k, layouts=("dense", "dense", "dense"), bias=None, source=MATMUL, out=None, **defines):
+    """A sum of k terms and the bias: (k + 1) U sum|term|."""
+    out = out or dtype
+    a, b = In(random(m, k), dtype, layouts[0]), In(random(k, n, seed=2), dtype, layouts[1])
+    c = Out((m, n), out, layouts[2])
+    add = In(random(n, seed=3), bias, layouts[0]) if bias else None
+    launch(kernel(source, "matmul", **defines), a=a, b=b, c=c, bias=add)
+    unit = 2.0 ** -53 if dtype == "f64" else U
+    want = a.f64() @ b.f64() + (add.f64() if bias else 0.0)
+    terms = np.abs(a.f64()) @ np.abs(b.f64()) + (np.abs(add.f64()) if bias else 0.0)
+    close(c.f64(), want, (k + 1) * unit * terms * (2 if dtype == "f64" else 1), out, "matmul")
+
+
+@test(*[(dtype, m, n, k) for dtype in FLOATS for m, n, k in SIZES])
+def test_matmul(dtype, m, n, k):
+    judge_matmul(dtype, m, n, k)
+    judge_matmul(dtype, m, n, k, bias=dtype)
+    judge_matmul(dtype, m, n, k, bias="f32", out="f32")
+
+
+@test(*[(a, b, c) for a in LAYOUTS for b in LAYOUTS for c in ("gap", "transposed")])
+def test_matmul_layouts(a, b, c):
+    judge_matmul("f16", 70, 45, 35, (a, b, c), bias="f16", BM=32, BN=16, BK=16)
+
+
+@test()
+def test_matmul_f64():
+    # The reference itself has the same error, hence twice the bound.
+    judge_matmul("f64", 65, 33, 129, A="f64")
+
+
+@test(*[(dtype, size) for dtype in FLOATS + ("i8", "u8", "f64") for size in ((100, 72, 33), (64, 64, 4096), (1, 130, 70))])
+def test_matmul_exact(dtype, size):
+    m, n, k = size
+    rng = np.random.default_rng(4)
+    a, b, add = rng.integers(0, 4, (m, k)), rng.integers(0 if dtype == "u8" else -3, 4, (k, n)), rng.integers(0, 100, n)
+    accumulate = {"i8": "i32", "u8": "i32", "f64": "f64"}.get(dtype, "f32")
+    c = Out((m, n), accumulate, "gap")
+    launch(kernel(MATMUL, "matmul", A=accumulate), a=In(a, dtype, "gap"), b=In(b, dtype, "transposed"), c=c,
+           bias=In(add, accumulate))
+    equal(c.f64(), a @ b + add)
+
+
+@test(*["i8", "u8"])
+def test_matmul_whole_range(dtype):
+    info = np.iinfo(tkclib.STORAGE[dtype])
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(info.min, info.max + 1, shape) for shape in ((33, 300), (300, 65)))
+    a[0], b[:, 0] = info.min, info.min
+    c = Out((33, 65), "i32")
+    launch(kernel(MATMUL, "matmul", A="i32"), a=In(a, dtype), b=In(b, dtype), c=c)
+    equal(c.array.bits, a @ b)
+
+
+@test()
+def test_matmul_activation():
+    a, b, bias = In(random(40, 30), "f32"), In(random(30, 50, seed=2), "f32"), In(random(50, seed=3), "f32")
+    sums = a.f64() @ b.f64() + bias.f64()
+    error = 31 * U * (np.abs(a.f64()) @ np.abs(b.f64()) + np.abs(bias.f64()))
+    c = Out((40, 50), "f32")
+    fused = ACTIVATED + "kernel fused = matmul(act = relu);"
+    launch(kernel(fused, "fused"), a=a, b=b, c=c, bias=bias)
+    close(c.f64(), np.maximum(sums, 0.0), error, "f32", "relu")
+    c = Out((40, 50), "f32")
+    fused = ACTIVATED + "kernel fused = matmul(act = gelu);"
+    launch(kernel(fused, "fused", BM=16), a=a, b=b, c=c, bias=bias)
+    erf = np.vectorize(math.erf, otypes=[np.float64])
+    # gelu's slope is below 1.13.
+    close(c.f64(), 0.5 * sums * (1 + erf(sums / math.sqrt(2))), 1.13 * error + 8 * U * np.abs(sums), "f32", "gelu")
+    c = Out((40, 50), "f32")
+    scaled = 'import "std/matmul.tk";\nkernel scaled(s: f32) = matmul(act = fn(x: f32) -> f32 { return x * s; });'
+    launch(kernel(scaled, "scaled"), a=a, b=b, c=c, bias=bias, s=0.25)
+    close(c.f64(), 0.25 * sums, 0.25 * error, "f32", "captured scalar")
+
+
+@test()
+def test_matmul_empty():
+    for m, n, k in ((0, 4, 4), (4, 0, 4), (0, 0, 0)):
+        launch(kernel(MATMUL, "matmul"), a=In(np.zeros((m, k)), "f32"), b=In(np.zeros((k, n)), "f32"), c=Out((m, n), "f32"))
+    # No terms: the bias, and what act makes of it.
+    c, bias = Out((4, 5), "f32"), In(random(5), "f32")
+    launch(kernel(MATMUL, "matmul"), a=In(np.zeros((4, 0)), "f32"), b=In(np.zeros((0, 5)), "f32"), c=c, bias=bias)
+    equal(c.f64(), np.tile(bias.f64(), (4, 1)))
+
+
+@test()
+def test_matmul_sizes_that_disagree():
+    a, b = In(np.zeros((4, 3)), "f32"), In(np.zeros((2, 5)), "f32")
+    refused(lambda: launch(kernel(MATMUL, "matmul"), a=a, b=b, c=Out((4, 5), "f32")), "K")
+
+
+# ---- attention ----------------------------------------------------------------------------------
+
+ATTENTION = "std/attention.tk"
+LENGTHS = ((1, 1), (3, 3), (64, 128), (113, 203), (255, 256), (239, 1), (799, 3))
+
+
+def attention_reference(q, k, v, scale, dtype, score=None, mask=None):
+    """o, lse and their bounds. A score has (D + 2) U sum|q k| scale, a score function 4 U of its terms. A probability has that,
+    U |s - max| and FN, its tile FN for each tile after it; p is rounded to the type before it multiplies v (for f16 to
+    2^-25 where small); the sums have N U."""
+    B, H, M, D = q.shape
+    HK, N = k.shape[1:3]
+    k, v = (np.repeat(t, H // HK, axis=1) for t in (k, v))
+    scale = float(np.float32(scale))
+    s = np.einsum("bhmd,bhnd->bhmn", q, k) * scale
+    error = (D + 2) * U * np.einsum("bhmd,bhnd->bhmn", np.abs(q), np.abs(k)) * abs(scale)
+    place = np.ix_(range(B), range(H), range(N - M, N), range(N))
+    if score:
+        changed = score(s, *place)
+        error = error + 4 * U * (np.abs(s) + np.abs(changed - s))
+        s = changed
+    if mask:
+        s = np.where(np.broadcast_to(mask(*place), s.shape), s, -np.inf)
+    m = s.max(axis=3, keepdims=True, initial=-np.inf)
+    base = np.where(m == -np.inf, 0.0, m)
+    p = np.exp(s - base)
+    l = p.sum(axis=3, keepdims=True)
+    none = l == 0
+    l1 = np.where(none, 1.0, l)
+    o = np.einsum("bhmn,bhnd->bhmd", p, v) / l1
+    far = np.where(p > 0, np.where(np.isfinite(s), np.abs(s - base), 0.0), 0.0)
+    each = np.where(p > 0, error + U * far + FN, 0.0) + (N / 16 + 1) * 2 * FN + N * U
+    rounded = {"f16": 2.0 ** -11, "bf16": 2.0 ** -8, "f32": 0.0}[dtype]
+    size = np.einsum("bhmn,bhnd->bhmd", p * (each + rounded), np.abs(v)) / l1
+    weighted = (p * each).sum(axis=3, keepdims=True) / l1
+    small = 2.0 ** -25 * np.abs(v).sum(axis=2, keepdims=True) / l1 if dtype == "f16" else 0.0
+    with np.errstate(divide="ignore"):
+        lse = np.where(none, -np.inf, m + np.log(l))[..., 0]
+        lse_bound = np.where(none, 0.0, weighted + FN * np.abs(np.log(l1)) + U * np.abs(np.where(none, 0.0, m)))[..., 0]
+    return o, size + np.abs(o) * (weighted + 4 * U) + small, lse, lse_bound
+
+
+def inputs(dtype, B, H, HK, M, N, D, layout="dense", seed=1):
+    return (In(random(B, H, M, D, seed=seed), dtype, layout), In(random(B, HK, N, D, seed=seed + 1), dtype, layout),
+            In(random(B, HK, N, D, seed=seed + 2), dtype, layout))
+
+
+def judge_attention(k_, dtype, B, H, HK, M, N, D, layout="dense", score=None, mask=None, scale=None, lse=True, seed=1, **more):
+    q, k, v = inputs(dtype, B, H, HK, M, N, D, layout, seed)
+    scale = scale if scale is not None else 1 / math.sqrt(D)
+    o, l = Out((B, H, M, D), dtype, layout), Out((B, H, M), "f32") if lse else None
+    launch(k_, q=q, k=k, v=v, o=o, scale=scale, lse=l, **more)
+    want, bound, want_l, bound_l = attention_reference(q.f64(), k.f64(), v.f64(), scale, dtype, score, mask)
+    close(o.f64(), want, bound, dtype, "o")
+    if lse:
+        close(l.f64(), want_l, bound_l, "f32", "lse")
+
+
+def causal(b, h, q, k):
+    return q >= k
+
+
+@test(*[(dtype, M, N) for dtype in FLOATS for M, N in LENGTHS])
+def test_attention_lengths(dtype, M, N):
+    judge_attention(kernel(ATTENTION, "attention"), dtype, 2, 2, 2, M, N, 32)
+    judge_attention(kernel(ATTENTION, "causal_attention"), dtype, 2, 2, 1, M, N, 16, mask=causal)
+
+
+@test(*[(name, M, N) for name in ("attention", "causal_attention") for M, N in ((1023, 1024), (1, 1023), (256, 255))])
+def test_attention_longer(name, M, N):
+    judge_attention(kernel(ATTENTION, name), "f16", 1, 1, 1, M, N, 16, mask=causal if name != "attention" else None)
+
+
+@test(*[(dtype, D) for dtype in FLOATS for D in (1, 16, 32, 40, 64, 96, 128, 256)])
+def test_attention_head_sizes(dtype, D):
+    judge_attention(kernel(ATTENTION, "causal_attention"), dtype, 1, 2, 2, 45, 70, D, mask=causal)
+
+
+@test(*[(dtype, layout) for dtype in FLOATS for layout in LAYOUTS])
+def test_attention_grouped_heads(dtype, layout):
+    judge_attention(kernel(ATTENTION, "attention", BM=16, BN=32), dtype, 2, 6, 2, 33, 50, 24, layout)
+    judge_attention(kernel(ATTENTION, "causal_attention", BM=16, BN=16), dtype, 2, 6, 2, 33, 50, 24, layout, mask=causal, lse=False)
+
+
+@test(*[(dtype, M, N) for dtype in FLOATS for M, N in ((3, 4), (64, 128), (5, 16), (70, 1024))])
+def test_attention_q_zero_gives_the_mean(dtype, M, N):
+    v = np.random.default_rng(3).integers(-4, 5, (1, 2, N, 8))
+    o, lse = Out((1, 2, M, 8), dtype), Out((1, 2, M), "f32")
+    launch(kernel(ATTENTION, "attention"), q=In(np.zeros((1, 2, M, 8)), dtype), k=In(random(1, 2, N, 8), dtype), v=In(v, dtype),
+           o=o, scale=1.0, lse=lse)
+    mean = tkclib.array(v.mean(axis=2, keepdims=True), dtype)  # N is a power of two: one rounding
+    equal(o.f64(), np.broadcast_to(mean.f64(), o.array.shape))
+    close(lse.f64(), math.log(N), FN * math.log(N), "f32", "lse")
+
+
+@test(*FLOATS)
+def test_attention_causal_rows(dtype):
+    for M, N, rows, lengths in ((2, 5, [1.5, 2.0], [4, 5]), (5, 2, [0, 0, 0, 0, 0.5], [0, 0, 0, 1, 2]),
+                                (1, 7, [3.0], [7])):
+        for tile in (16, 64):
+            v = np.arange(N, dtype=float).reshape(1, 1, N, 1) * np.ones(4)
+            o, lse = Out((1, 1, M, 4), dtype), Out((1, 1, M), "f32")
+            launch(kernel(ATTENTION, "causal_attention", BM=tile, BN=tile), q=In(np.zeros((1, 1, M, 4)), dtype),
+                   k=In(random(1, 1, N, 4), dtype), v=In(v, dtype), o=o, scale=1.0, lse=lse)
+            equal(o.f64()[0, 0], np.array(rows)[:, None] * np.ones(4))
+            with np.errstate(divide="ignore"):
+                want = np.log(np.array(lengths, float))
+            close(lse.f64()[0, 0], want, FN * np.where(np.isfinite(want), want, 0.0), "f32", "lse")
+
+
+CUSTOM = """import "std/attention.tk";
+fn alibi(s: f32, b: i32, h: i32, q: i32, k: i32) -> f32 { return s - exp2(-f32(h + 1) / 4.0) * f32(q - k); }
+fn softcap(s: f32, b: i32, h: i32, q: i32, k: i32) -> f32 { return 5.0 * tanh(s / 5.0); }
+fn window(b: i32, h: i32, q: i32, k: i32) -> bool { return q >= k && q - k < 20; }
+fn hides(b: i32, h: i32, q: i32, k: i32) -> bool { return q != 0 && q != 63 && q != 64 && q != 99; }
+kernel causal_alibi = attention(mask = causal, score = alibi);
+kernel any = attention();
+kernel by_document(ids: in i32[L]) = attention(
+    mask = fn(b: i32, h: i32, q: i32, k: i32) -> bool { return ids[q] == ids[k]; });
+kernel biased(bias: in f32[HB, MB, NB]) = attention(
+    score = fn(s: f32, b: i32, h: i32, q: i32, k: i32) -> f32 { return s + bias[h, q, k]; });
+kernel padded(lengths: in i32[LB]) = attention(mask = fn(b: i32, h: i32, q: i32, k: i32) -> bool { return k < lengths[b]; });
+"""
+
+
+def alibi(s, b, h, q, k):
+    return s - np.exp2(-(h + 1) / 4.0) * (q - k)
+
+
+@test(*FLOATS)
+def test_attention_score_functions(dtype):
+    judge_attention(kernel(CUSTOM, "causal_alibi"), dtype, 2, 4, 2, 70, 90, 16, score=alibi, mask=causal)
+    judge_attention(kernel(CUSTOM, "any", score="alibi"), dtype, 1, 4, 4, 33, 90, 16, score=alibi)
+    judge_attention(kernel(CUSTOM, "any", score="softcap", mask="window", BN=16), dtype, 1, 2, 2, 70, 70, 16,
+                    score=lambda s, b, h, q, k: 5 * np.tanh(s / 5), mask=lambda b, h, q, k: (q >= k) & (q - k < 20), scale=2.0)
+
+
+@test(*FLOATS)
+def test_attention_masks_with_tensors(dtype):
+    ids = np.sort(np.random.default_rng(4).integers(0, 5, 100)).astype(np.int32)
+    judge_attention(kernel(CUSTOM, "by_document"), dtype, 2, 2, 1, 100, 100, 16, mask=lambda b, h, q, k: ids[q] == ids[k], ids=ids)
+    bias = random(3, 40, 50, scale=2.0).astype(np.float32)
+    bias[:, :, 10:20] = -np.inf
+    judge_attention(kernel(CUSTOM, "biased"), dtype, 1, 3, 3, 40, 50, 16,
+                    score=lambda s, b, h, q, k: s + bias,
+                    bias=shifted(bias, 10))
+    lengths = np.array([0, 7, 64, 100], np.int32)
+    judge_attention(kernel(CUSTOM, "padded"), dtype, 4, 2, 1, 5, 100, 16, mask=lambda b, h, q, k: k < lengths[b], lengths=lengths)
+
+
+def shifted(bias, by):
+    """bias with its rows at the queries' positions, which begin at `by`."""
+    return np.concatenate([np.zeros((bias.shape[0], by, bias.shape[2]), np.float32), bias], axis=1)
+
+
+@test(*FLOATS)
+def test_attention_hidden_rows(dtype):
+    # Rows that see no key give zeros and lse = -inf, and leave the others as they are; as a mask, and as -inf scores.
+    def mask(b, h, q, k):
+        return (q != 0) & (q != 63) & (q != 64) & (q != 99) & (k >= 0)
+
+    judge_attention(kernel(CUSTOM, "any", mask="hides"), dtype, 1, 2, 2, 100, 100, 16, mask=mask)
+    bias = np.zeros((2, 100, 100), np.float32)
+    bias[:, [0, 63, 64, 99]] = -np.inf
+    judge_attention(kernel(CUSTOM, "biased"), dtype, 1, 2, 2, 100, 100, 16, mask=mask, bias=bias)
+
+
+@test(*FLOATS)
+def test_attention_large_scores(dtype):
+    judge_attention(kernel(ATTENTION, "attention"), dtype, 1, 1, 1, 20, 150, 16, scale=30.0)
+    judge_attention(kernel(ATTENTION, "attention", BN=16), dtype, 1, 1, 1, 20, 150, 16, scale=-30.0)
+
+
+@test()
+def test_attention_growing_length():
+    # One kernel, growing keys as transposed views of one buffer; NaN after the end.
+    k_ = kernel(ATTENTION, "attention")
+    for N in tuple(range(128, 229, 9)) + (96,):
+        q, k, v = inputs("f16", 1, 2, 1, 1, N, 16)
+        room = tkclib.array(np.full((1, 16, 1, 256), np.nan), "f16").bits
+        views = []
+        for x in (k, v):
+            buffer = room.copy()
+            buffer[..., :N] = x.array.bits.transpose(0, 3, 1, 2)
+            views.append(buffer.transpose(0, 2, 3, 1)[:, :, :N])
+        o = Out((1, 2, 1, 16), "f16")
+        launch(k_, q=q, k=views[0], v=views[1], o=o, scale=0.25)
+        want, bound, _, _ = attention_reference(q.f64(), k.f64(), v.f64(), 0.25, "f16")
+        close(o.f64(), want, bound, "f16", f"N = {N}")
+
+
+@test()
+def test_attention_empty():
+    k_ = kernel(ATTENTION, "attention")
+    for B, H, M, D in ((0, 2, 3, 4), (2, 2, 0, 4), (1, 2, 3, 0)):
+        q, k, v = inputs("f32", B, H, 1, M, 5, D)
+        launch(k_, q=q, k=k, v=v, o=Out((B, H, M, D), "f32"), scale=1.0)
+    # No keys: zeros.
+    q, k, v = inputs("f32", 1, 2, 1, 3, 0, 4)
+    o, lse = Out((1, 2, 3, 4), "f32"), Out((1, 2, 3), "f32")
+    launch(k_, q=q, k=k, v=v, o=o, scale=1.0, lse=lse)
+    assert (o.f64() == 0).all() and (lse.f64() == -np.inf).all()
+
+
+@test()
+def test_attention_heads_that_do_not_divide():
+    q, k, v = inputs("f32", 1, 3, 2, 4, 4, 8)
+    refused(lambda: launch(kernel(ATTENTION, "attention"), q=q, k=k, v=v, o=Out((1, 3, 4, 8), "f32"), scale=1.0), "H % HK")
+
+
+if __name__ == "__main__":
+    main()
