@@ -3,6 +3,7 @@
 The bounds: of a float32 sum of n terms n * 2^-24 * sum of magnitudes, and a rounding to the output's type."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -74,7 +75,8 @@ def run(folder, file, kernel, make):
     for name in outputs:
         command += ["--out", f"{name}={folder}/{name}.npy"]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True)
-    print(f"{kernel} of std/{file}.tk")
+    device = re.search(r" on (\w+),", done.stdout)
+    print(f"{kernel} of std/{file}.tk on {device.group(1) if device else 'no device'}")
     for name, value in inputs.items():
         print(f"  in   {name}: {shape(value)}")
     if done.returncode != 0:
