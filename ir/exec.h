@@ -60,7 +60,8 @@ typedef struct tk_exec_env {
     const tk_const *scalar;       // [narg]; unused for tensors
     uint32_t ngrid;
     int64_t grid[TK_MAX_GRID]; // counts
-    const volatile int *stop;  // polled in loops; may be NULL
+    // Both polled in loops, either may be NULL: the device's own, and the caller's of the launch.
+    const volatile int *stop, *user_stop;
     // print ops: one line, without newline; may be called from many threads at once (the callee
     // locks).
     void (*print)(void *user, const char *line);

@@ -66,7 +66,9 @@ tk_exec_code tk_run_steps(const tk_steps *list, tk_run *r);
 // Fills in place and program, and gives code back.
 tk_exec_code tk_run_fault(const tk_step *s, tk_run *r, tk_exec_code code);
 static inline bool tk_run_stopped(const tk_run *r) {
-    return r->env->stop && __atomic_load_n(r->env->stop, __ATOMIC_RELAXED) != 0;
+    const volatile int *a = r->env->stop, *b = r->env->user_stop;
+    return (a && __atomic_load_n(a, __ATOMIC_RELAXED) != 0) ||
+           (b && __atomic_load_n(b, __ATOMIC_RELAXED) != 0);
 }
 
 // ---- Planning (exec_plan.c) ---------------------------------------------------------------------

@@ -23,7 +23,6 @@ typedef struct cpu_run {
     bool faulted;
     int64_t fault_program;
     tk_exec_fault fault;
-    volatile int *user_stop;
 } cpu_run;
 
 typedef struct cpu_worker {
@@ -55,10 +54,6 @@ static void record_fault(cpu_run *r, int64_t number, const tk_exec_fault *f) {
 
 static void run_block(cpu_run *r, tk_frame *frame, int64_t from, int64_t to) {
     for (int64_t n = from; n < to && !atomic_load_explicit(&r->stop, memory_order_relaxed); n++) {
-        if (r->user_stop && *r->user_stop) {
-            atomic_store(&r->stop, 1);
-            return;
-        }
         int64_t program[TK_MAX_GRID] = {0}, rest = n;
         for (uint32_t a = 0; a < r->env.ngrid; a++) {
             program[a] = rest % r->env.grid[a];
@@ -68,6 +63,7 @@ static void run_block(cpu_run *r, tk_frame *frame, int64_t from, int64_t to) {
         memset(&f, 0, sizeof f);
         tk_exec_code code = tk_exec_program(r->plan, frame, &r->env, program, &f);
         if (code == TK_EXEC_STOPPED) {
+            atomic_store(&r->stop, 1);
             return;
         }
         if (code != TK_EXEC_OK) {
@@ -279,13 +275,13 @@ static void cpu_launch(tkc_device *device, const launch *l) {
     tk_exec_tensor *tensor = exec_tensors(l);
     r->plan = l->variant->plan;
     r->context = device->context;
-    r->user_stop = l->options->stop;
     r->env.narg = l->narg;
     r->env.tensor = tensor;
     r->env.scalar = l->scalar;
     r->env.print = print_line;
     r->env.user = device->context;
     r->env.stop = (const volatile int *)&r->stop;
+    r->env.user_stop = l->options->stop;
     if (!find_grid(l, r)) {
         return;
     }

@@ -4,7 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char axpy[] =
     "kernel axpy<T: type, BN: int = 64>(x: in T[N], y: inout T[N], a: f32 = 2.0)\n"
@@ -73,7 +76,7 @@ Test(api, launch) {
     }
     // The default of a scalar that is left out; the variant is the same.
     cr_assert_eq(tkc_launch(f.kernel, f.device, args, 2, NULL, NULL), TKC_OK);
-    cr_assert_eq(y[7], 3 * 7 + 1 + 2 * 7);
+    cr_assert_eq(y[7], 3 * 7 + 1 + 2 * 7, "%g", (double)y[7]);
     cr_assert_eq(tkc_kernel_variant_count(f.kernel), 1);
     double xd[3] = {1, 2, 3}, yd[3] = {0, 0, 0};
     tkc_arg wide[2] = {tensor1(xd, TKC_F64, 3), tensor1(yd, TKC_F64, 3)};
@@ -427,4 +430,30 @@ Test(api, format_and_dumps) {
     tkc_kernel_destroy(k);
     tkc_program_destroy(p);
     tkc_context_destroy(context);
+}
+
+static void *stop_soon(void *arg) {
+    struct timespec t = {0, 50 * 1000 * 1000};
+    nanosleep(&t, NULL);
+    __atomic_store_n((int *)arg, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+// A kernel that never ends is ended by the caller.
+Test(api, stop, .timeout = 20) {
+    fixture f =
+        open_text(NULL, "kernel k(x: inout i32[N]) grid (i in 4) {\n    var n = i32(0);\n"
+                        "    while n >= 0 {\n        n = n & 3;\n    }\n    x[0] = n;\n}\n");
+    int32_t x[1] = {0};
+    volatile int stop = 0;
+    tkc_arg a = tensor1(x, TKC_I32, 1);
+    tkc_launch_options o = {.size = sizeof o, .stop = &stop};
+    pthread_t t;
+    cr_assert_eq(pthread_create(&t, NULL, stop_soon, (void *)(uintptr_t)&stop), 0);
+    tkc_report *r = NULL;
+    cr_expect_eq(tkc_launch(f.kernel, f.device, &a, 1, &o, &r), TKC_ERROR_CHECK);
+    cr_expect(strstr(tkc_report_text(r, false), "stopped"), "%s", tkc_report_text(r, false));
+    tkc_report_destroy(r);
+    pthread_join(t, NULL);
+    close_fixture(&f);
 }
