@@ -169,8 +169,11 @@ static void put_body(inliner *in, tk_op *call, const tk_func *from) {
 
 static bool one_call(inliner *in, tk_op *call) {
     callee *to = find(in, call->at.callee);
-    if (in->ops + to->ops > MOST_OPS || in->total + to->ops > MOST_OPS_MODULE) {
+    if (in->ops + to->ops > MOST_OPS) {
         return refuse(in, call, "operations", MOST_OPS);
+    }
+    if (in->total + to->ops > MOST_OPS_MODULE) {
+        return refuse(in, call, "operations with all functions before it", MOST_OPS_MODULE);
     }
     if (in->depth + to->depth > TK_MAX_REGION_DEPTH) {
         return refuse(in, call, "blocks within each other", TK_MAX_REGION_DEPTH);
