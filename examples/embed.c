@@ -15,9 +15,10 @@ static const char source[] = "kernel axpy<BN: int = 256>(x: in f32[N], y: inout 
 enum { N = 1000 };
 
 // Prints what a call found; true if it went well.
-static bool fine(tkc_status status, tkc_report *report) {
-    fputs(tkc_report_text(report, false), stderr);
-    tkc_report_destroy(report);
+static bool fine(tkc_status status, tkc_report **report) {
+    fputs(tkc_report_text(*report, false), stderr);
+    tkc_report_destroy(*report);
+    *report = NULL;
     return status == TKC_OK;
 }
 
@@ -40,10 +41,10 @@ int main(void) {
     };
     bool ok =
         tkc_context_create(NULL, &context) == TKC_OK &&
-        fine(tkc_program_from_string(context, "axpy.tk", source, strlen(source), &program, &report), report) &&
-        fine(tkc_kernel_create(program, "axpy", NULL, 0, &kernel, &report), report) &&
-        fine(tkc_device_open(context, "auto", &device, &report), report) &&
-        fine(tkc_launch(kernel, device, args, 3, NULL, &report), report);
+        fine(tkc_program_from_string(context, "axpy.tk", source, strlen(source), &program, &report), &report) &&
+        fine(tkc_kernel_create(program, "axpy", NULL, 0, &kernel, &report), &report) &&
+        fine(tkc_device_open(context, "auto", &device, &report), &report) &&
+        fine(tkc_launch(kernel, device, args, 3, NULL, &report), &report);
     for (int i = 0; i < N && ok; i++) {
         ok = y[i] == 2 * (float)i + 1;
     }
