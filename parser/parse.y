@@ -87,7 +87,7 @@ static void tkp_error(const tk_span *at, tk_parser *p, const char *text);
 %type <idents> names keys
 %type <type> type type_opt result
 %type <types> types types_opt
-%type <params> params param_list params_opt
+%type <params> params param_list
 %type <cparams> cparams cparam_list
 %type <axes> grid axes
 %type <block> block
@@ -97,7 +97,7 @@ static void tkp_error(const tk_span *at, tk_parser *p, const char *text);
 %type <hints> hints
 %type <attrs> attrs
 %type <attr_args> attr_args
-%type <rest> kernel_rest
+%type <rest> kernel_rest alias
 %type <tok> eq_op rel_op head_fn head_kernel
 
 %%
@@ -120,9 +120,12 @@ item
     | attrs head_fn NAME cparams "(" params ")" result block
         { tk_item_fn(p, $attrs, (tk_span){p->file, @head_fn.begin, @result.end}, $NAME, $cparams, $params,
                      $result, $block); }
-    | attrs head_kernel NAME cparams params_opt kernel_rest
-        { tk_item_kernel(p, $attrs, (tk_span){p->file, @head_kernel.begin, @params_opt.end}, $NAME,
-                         $cparams, $params_opt, $kernel_rest); }
+    | attrs head_kernel NAME cparams "(" params ")" kernel_rest
+        { tk_item_kernel(p, $attrs, (tk_span){p->file, @head_kernel.begin, @7.end}, $NAME, $cparams,
+                         $params, $kernel_rest); }
+    | attrs head_kernel NAME cparams alias
+        { tk_item_kernel(p, $attrs, (tk_span){p->file, @head_kernel.begin, @cparams.end}, $NAME,
+                         $cparams, NULL, $alias); }
     | ";"                                       { tk_empty_statement(p, @$); }
     | error SYNC                                { yyerrok; }
     ;
@@ -135,14 +138,13 @@ head_kernel
     : "kernel"
     ;
 
-params_opt
-    : %empty                                    { $$ = NULL; }
-    | "(" params ")"                            { $$ = $params; }
-    ;
-
 kernel_rest
     : grid block                                { $$ = tk_rest_body(p, @$, $grid, $block); }
-    | "=" NAME "(" args ")" ";"                 { $$ = tk_rest_alias(p, @$, $NAME, $args); }
+    | alias
+    ;
+
+alias
+    : "=" NAME "(" args ")" ";"                 { $$ = tk_rest_alias(p, @$, $NAME, $args); }
     ;
 
 grid

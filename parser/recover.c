@@ -155,7 +155,8 @@ static const char *const operators[] = {
     "==", "!=", "&", "^", "|", "&&", "||", "(", "[",  "?", "an assignment",
     NULL};
 static const char *const statement_keeps[] = {"}", NULL};
-static const char *const item_starts[] = {"kernel", "fn", "const", "import", "@", ";", NULL};
+static const char *const item_starts[] = {
+    "kernel", "fn", "const", "import", "@", ";", "the end of the text", NULL};
 static const char *const internal[] = {"a place to go on", "the start of a file",
                                        "the start of an expression", "error", NULL};
 
@@ -245,12 +246,24 @@ static const char *word_help(const tk_token *t) {
     return NULL;
 }
 
+// `int x = 3;`: two names at the start of a statement.
+static bool declares_as_in_c(const tk_token *t, const tk_token *before) {
+    if (t->kind != TOK_NAME || !before || before->kind != TOK_NAME) {
+        return false;
+    }
+    int kind = before[-1].kind;
+    return kind == TOK_SEMI || kind == TOK_LBRACE || kind == TOK_RBRACE;
+}
+
 static const char *help_for(const tk_parser *p, names e, const tk_token *t,
                             const tk_token *before) {
     const char *word = word_help(t);
     word = word || !before ? word : word_help(before);
     if (word) {
         return word;
+    }
+    if (p->now > 1 && has(e, "=") && declares_as_in_c(t, before)) {
+        return "a new name is bound by 'let x = ...', a variable by 'var x = ...'";
     }
     switch (t->kind) {
     case TOK_PLUSPLUS:
@@ -341,14 +354,14 @@ void tk_syntax_error(tk_parser *p, const char *const *expected, uint32_t n) {
         at = (tk_span){p->file, before->end, before->end};
     }
     tk_diag *d = tk_error(p->diags, at, "syntax", "%s", tk_buf_text(&b));
-    bool ends = t->kind == 0 || t->kind == TOK_SEMI || t->kind == TOK_LBRACE ||
-                t->kind == TOK_RBRACE || starts_statement(t->kind) || on_new_line(p, p->now);
     bool paren = has(e, ")");
-    if (ends && (paren || has(e, "]"))) {
-        const tk_token *open = open_bracket(p, p->now, paren);
-        if (open) {
-            tk_note(p->diags, d, tk_token_span(p, open), "'%c' opened here", paren ? '(' : '[');
-        }
+    const tk_token *open = paren || has(e, "]") ? open_bracket(p, p->now, paren) : NULL;
+    bool far = open && tk_line_of(p, open->begin) != tk_line_of(p, t->begin);
+    bool ends = t->kind == 0 || t->kind == TOK_SEMI || t->kind == TOK_LBRACE ||
+                t->kind == TOK_RBRACE || starts_statement(t->kind);
+    if (open && (ends || far)) {
+        tk_note(p->diags, d, tk_token_span(p, open), "'%c' opened here", paren ? '(' : '[');
+        return;
     }
     const char *help = help_for(p, e, t, before);
     if (help) {
