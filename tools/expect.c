@@ -138,11 +138,11 @@ void expect_compare(tool *t, expectation *e, const tkc_tensor *x) {
             error == 0 || (isfinite(error) && error <= tol.atol + tol.rtol * fabsl(expected));
         bad += !good;
         note(&absolute, error, got, expected, &a);
-        note(&relative,
-             error == 0        ? 0
-             : isfinite(error) ? error / fabsl(expected)
-                               : error,
-             got, expected, &a);
+        if (expected != 0 ||
+            !isfinite(error)) { // of 0 every error is infinitely many times as great
+            note(&relative, isfinite(error) && error != 0 ? error / fabsl(expected) : error, got,
+                 expected, &a);
+        }
     }
     printf("%s: %s against %s, rtol %g, atol %g: %zu of %zu elements out of tolerance\n", e->name,
            shape_text(t, x), e->path, tol.rtol, tol.atol, bad, a.count);
