@@ -157,16 +157,6 @@ static bool select(tk_fold *p, tk_op *op) {
 
 // ---- Shapes and types ---------------------------------------------------------------------------
 
-// Ops that only move elements: of a constant the constant.
-static bool moves_constant(tk_fold *p, tk_op *op) {
-    const tk_const *c = tk_value_const(p->f, op->opnd[0]);
-    for (uint32_t i = 1; c && i < op->nopnd; i++) {
-        const tk_const *d = tk_value_const(p->f, op->opnd[i]);
-        c = d && tk_const_same(*c, *d) ? c : NULL;
-    }
-    return c && to_const(p, op, c->bits);
-}
-
 // Of the same op below only the source counts; to the same type nothing is left.
 static bool stretch(tk_fold *p, tk_op *op) {
     tk_op *inner = def_if(p, op->opnd[0], op->code);
@@ -242,16 +232,13 @@ bool tk_fold_identity(tk_fold *p, tk_op *op) {
     switch ((int)op->code) { // the few that have an identity
     case TK_OP_BROADCAST:
     case TK_OP_RESHAPE:
-        return moves_constant(p, op) || stretch(p, op);
+        return stretch(p, op);
     case TK_OP_PERMUTE:
-        return moves_constant(p, op) || permute(p, op);
+        return permute(p, op);
     case TK_OP_FLIP:
-        return moves_constant(p, op) || flip(p, op);
+        return flip(p, op);
     case TK_OP_SLICE:
-        return moves_constant(p, op) || slice(p, op);
-    case TK_OP_CONCAT:
-    case TK_OP_INTERLEAVE:
-        return moves_constant(p, op);
+        return slice(p, op);
     case TK_OP_CAST:
         return cast(p, op);
     case TK_OP_BITCAST:
