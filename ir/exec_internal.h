@@ -65,10 +65,11 @@ struct tk_plan {
 tk_exec_code tk_run_steps(const tk_steps *list, tk_run *r);
 // Fills in place and program, and gives code back.
 tk_exec_code tk_run_fault(const tk_step *s, tk_run *r, tk_exec_code code);
+static inline bool tk_is_set(const volatile int *flag) {
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
 static inline bool tk_run_stopped(const tk_run *r) {
-    const volatile int *a = r->env->stop, *b = r->env->user_stop;
-    return (a && __atomic_load_n(a, __ATOMIC_RELAXED) != 0) ||
-           (b && __atomic_load_n(b, __ATOMIC_RELAXED) != 0);
+    return tk_is_set(r->env->stop) || tk_is_set(r->env->user_stop);
 }
 
 // ---- Planning (exec_plan.c) ---------------------------------------------------------------------
