@@ -4,6 +4,7 @@
 #include "ir_env.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 // ---- Every op -----------------------------------------------------------------------------------
@@ -233,6 +234,25 @@ Test(ir_text, an_op_without_a_place_gets_that_of_its_text) {
     tk_span at = m->locs.at[m->funcs.at[0]->body->first->loc].span;
     cr_assert_eq(at.begin, (uint32_t)(strstr(text, "%1") - text));
     cr_assert_eq(at.end, at.begin + strlen("%1 = neg %x : f32"));
+    ir_close(e);
+}
+
+// The example of docs/ir.md; tests run in the root of the source tree.
+Test(ir_text, the_example_of_the_manual_is_as_printed) {
+    static char page[1 << 16];
+    FILE *f = fopen("docs/ir.md", "rb");
+    cr_assert(f != NULL);
+    size_t n = fread(page, 1, sizeof page - 1, f);
+    fclose(f);
+    page[n] = '\0';
+    char *text = strstr(page, "```text\nmodule");
+    cr_assert(text != NULL);
+    text += strlen("```text\n");
+    char *end = strstr(text, "```");
+    cr_assert(end != NULL);
+    *end = '\0';
+    ir_env *e = ir_open();
+    cr_assert_str_eq(ir_text(e, ir_good(e, text)), text);
     ir_close(e);
 }
 
