@@ -201,6 +201,19 @@ static bool mismatch(tk_checker *c, tk_span at, const char *op, const tk_value *
     return false;
 }
 
+// A float constant with integers: the integers are what is cast.
+static bool float_constant(tk_checker *c, tk_span at, const char *op, const tk_value *v) {
+    tk_diag *d =
+        tk_err_diag(c, at, "type-mismatch", "'%s' of %s and a float constant: types are not mixed",
+                    op, tk_dtype_name(v->type->dtype));
+    tk_note(c->diags, d, v->span, "this is %s", tk_type_text(c->arena, v->type));
+    const char *help = tk_cast_help(c, at, v->span, "f32");
+    if (help) {
+        tk_help(c->diags, d, (tk_span){0}, "write '%s'", help);
+    }
+    return false;
+}
+
 // TK_DTYPE_COUNT where all are untyped.
 static bool common_dtype(tk_checker *c, tk_span at, const char *op, uint32_t n, const tk_value *v,
                          tk_dtype *out) {
@@ -222,6 +235,11 @@ static bool common_dtype(tk_checker *c, tk_span at, const char *op, uint32_t n, 
         if (!v[i].untyped && t != TK_DTYPE_DEP && t != b && !tk_dtype_widens(t, b)) {
             bool before = best < &v[i];
             return mismatch(c, at, op, before ? best : &v[i], before ? &v[i] : best);
+        }
+    }
+    for (uint32_t i = 0; i < n && best && tk_dtype_is_int(best->type->dtype); i++) {
+        if (v[i].untyped && v[i].num.is_float) {
+            return float_constant(c, at, op, best);
         }
     }
     *out = best ? best->type->dtype : dep ? TK_DTYPE_DEP : TK_DTYPE_COUNT;

@@ -112,6 +112,14 @@ void tk_walk_leave(tk_checker *c) { c->walk--; }
 // ---- Texts ----------------------------------------------------------------------------------
 bool tk_same_name(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
+uint32_t tk_hash(const char *s) {
+    uint32_t h = 2166136261u; // FNV-1a
+    for (; *s; s++) {
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    }
+    return h;
+}
+
 const char *tk_source_text(tk_checker *c, tk_span at) {
     enum { LONGEST = 60 };
     const tk_source *s = tk_source_of(c->unit->sources, at.file);

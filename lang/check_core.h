@@ -78,6 +78,7 @@ typedef struct tk_frame {
     unsigned conditional;    // branches around that only some bindings take
     TK_VEC(tk_span) varying; // declarations of variables that turned out to vary
     bool breaks;             // the innermost loop has a break
+    bool ends_by_constant;   // control left in the branch that a constant chose
     bool again;              // one did after it was used: the body is walked again
 } tk_frame;
 
@@ -121,6 +122,8 @@ typedef struct tk_file_table {
     tk_scope scope;
     TK_VEC(tk_entry *) own;
     TK_VEC(tk_entry *) visible; // own, then those of direct imports
+    tk_entry **slot;            // the same, hashed by name
+    uint32_t slots;             // a power of two, or 0
 } tk_file_table;
 
 struct tk_scope_table {
@@ -128,6 +131,7 @@ struct tk_scope_table {
     tk_file_table *file;
 };
 
+uint32_t tk_hash(const char *s);
 tk_entry *tk_find_entry(const tk_checker *c, uint32_t file, const char *name);
 tk_value tk_entry_const(tk_checker *c, tk_entry *e, tk_span at);
 bool tk_same_name(const char *a, const char *b);

@@ -40,6 +40,7 @@ static bool if_constant(tk_checker *c, const tk_stmt *s, bool truth) {
     bool falls =
         truth ? into(c, &body, s->u.cond.then, NULL) : into(c, &body, NULL, s->u.cond.other);
     tk_emit(c, TK_XS_BLOCK, s->span)->body = body;
+    c->frame->ends_by_constant = !falls;
     return falls;
 }
 
@@ -209,6 +210,7 @@ static void check_jump(tk_checker *c, const tk_stmt *s) {
 
 // ---- Statements -----------------------------------------------------------------------------
 static bool dispatch(tk_checker *c, const tk_stmt *s) {
+    c->frame->ends_by_constant = false;
     switch (s->kind) {
     case TK_S_LET:
     case TK_S_VAR:
@@ -254,6 +256,9 @@ static bool check_list(tk_checker *c, const tk_block *b) {
     bool falls = true;
     for (uint32_t i = 0; i < b->list.n; i++) {
         const tk_stmt *s = b->list.at[i];
+        if (!falls && c->frame->ends_by_constant) {
+            break; // the branch taken leaves: the rest is the other branch
+        }
         if (!falls && c->frame->block == kept) {
             tk_warn_diag(c, s->span, "unreachable", "this statement is never reached");
             c->frame->block = TK_NEW(c->arena, tk_xblock);

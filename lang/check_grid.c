@@ -37,6 +37,8 @@ static tk_x *grid_count(tk_checker *c, const tk_grid_axis *a) {
     if (v.kind != TK_V_VALUE) {
         return NULL;
     }
+    grid_nodes g = {c, true};
+    tk_x_walk(v.x, grid_node, &g);
     v = tk_fit(c, v, tk_scalar(c, TK_I32), tk_format(c->arena, "the grid's '%s'", a->name.name));
     if (v.kind != TK_V_VALUE) {
         return NULL;
@@ -44,10 +46,7 @@ static tk_x *grid_count(tk_checker *c, const tk_grid_axis *a) {
     if (tk_is_known_const(v) && v.num.i < 0) {
         tk_err(c, v.span, "bad-grid", "a grid has no negative number of programs");
     }
-    tk_x *x = tk_materialize(c, v);
-    grid_nodes g = {c, true};
-    tk_x_walk(x, grid_node, &g);
-    return x;
+    return tk_materialize(c, v);
 }
 
 void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_program *out) {

@@ -6,16 +6,8 @@
 #include <string.h>
 
 // ---- The table --------------------------------------------------------------------------------
-static uint32_t hash_of(const char *s) {
-    uint32_t h = 2166136261u;
-    for (; *s; s++) {
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    }
-    return h;
-}
-
 static tk_inst_slot *slot_of(tk_checker *c, const char *key) {
-    uint32_t i = hash_of(key) & (c->slots - 1);
+    uint32_t i = tk_hash(key) & (c->slots - 1);
     while (c->slot[i].key && strcmp(c->slot[i].key, key) != 0) {
         i = (i + 1) & (c->slots - 1);
     }

@@ -128,7 +128,7 @@ static const char *kind_text(const tk_binding *b) {
     if (v->kind == TK_V_TENSOR) {
         return "a tensor";
     }
-    if (v->kind == TK_V_TYPE || v->kind == TK_V_FN) {
+    if (v->kind == TK_V_TYPE || v->kind == TK_V_FN || (v->is_const && v->untyped)) {
         return "a compile-time parameter";
     }
     if (v->is_const) {
@@ -156,7 +156,8 @@ static void not_mutable(tk_checker *c, const tk_expr *t, const tk_binding *b) {
     tk_note(c->diags, d, b->span, "'%s' is declared here", t->u.name);
     if (b->value.kind == TK_V_TENSOR) {
         tk_help(c->diags, d, (tk_span){0}, "write to its elements: '%s[..] = ..'", t->u.name);
-    } else if (b->value.var && b->value.var->kind != TK_VAR_LOCAL) {
+    } else if ((b->value.var && b->value.var->kind != TK_VAR_LOCAL) || b->value.untyped ||
+               b->value.kind != TK_V_VALUE) {
         tk_help(c->diags, d, (tk_span){0}, "copy it to a variable declared with 'var'");
     } else {
         tk_help(c->diags, d, (tk_span){0}, "declare it with 'var'");

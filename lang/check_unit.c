@@ -4,14 +4,32 @@
 
 #include <string.h>
 
-tk_entry *tk_find_entry(const tk_checker *c, uint32_t file, const char *name) {
-    const tk_file_table *f = c->table ? &c->table->file[file] : NULL;
-    for (uint32_t i = 0; f && i < f->visible.n; i++) {
-        if (tk_same_name(f->visible.at[i]->name, name)) {
-            return f->visible.at[i];
+static tk_entry **slot_of(const tk_file_table *f, const char *name) {
+    uint32_t i = tk_hash(name) & (f->slots - 1);
+    while (f->slot[i] && !tk_same_name(f->slot[i]->name, name)) {
+        i = (i + 1) & (f->slots - 1);
+    }
+    return &f->slot[i];
+}
+
+static tk_entry *visible(const tk_file_table *f, const char *name) {
+    return f->slots ? *slot_of(f, name) : NULL;
+}
+
+static void make_visible(tk_checker *c, tk_file_table *f, tk_entry *e) {
+    if (f->visible.n >= f->slots / 2) {
+        f->slots = f->slots ? 2 * f->slots : 32;
+        f->slot = TK_NEW_ARRAY(c->arena, tk_entry *, f->slots);
+        for (uint32_t i = 0; i < f->visible.n; i++) {
+            *slot_of(f, f->visible.at[i]->name) = f->visible.at[i];
         }
     }
-    return NULL;
+    tk_vec_push(c->arena, &f->visible, e);
+    *slot_of(f, e->name) = e;
+}
+
+tk_entry *tk_find_entry(const tk_checker *c, uint32_t file, const char *name) {
+    return c->table ? visible(&c->table->file[file], name) : NULL;
 }
 
 // ---- Constants --------------------------------------------------------------------------------
@@ -66,15 +84,6 @@ static void clash(tk_checker *c, tk_span at, const char *name, const tk_entry *o
     tk_note(c->diags, d, other->item->name.span, "the other one is here");
 }
 
-static const tk_entry *visible(const tk_file_table *f, const char *name) {
-    for (uint32_t i = 0; i < f->visible.n; i++) {
-        if (tk_same_name(f->visible.at[i]->name, name)) {
-            return f->visible.at[i];
-        }
-    }
-    return NULL;
-}
-
 static void own_items(tk_checker *c, uint32_t file) {
     tk_file_table *f = &c->table->file[file];
     const tk_file *ast = c->unit->files.at[file].ast;
@@ -95,7 +104,7 @@ static void own_items(tk_checker *c, uint32_t file) {
         e->item = item;
         e->file = file;
         tk_vec_push(c->arena, &f->own, e);
-        tk_vec_push(c->arena, &f->visible, e);
+        make_visible(c, f, e);
     }
 }
 
@@ -121,7 +130,7 @@ static void imported_items(tk_checker *c, uint32_t file) {
                 tk_note(c->diags, d, other->item->name.span, "the other one is here");
                 continue;
             }
-            tk_vec_push(c->arena, &f->visible, e);
+            make_visible(c, f, e);
         }
     }
 }
