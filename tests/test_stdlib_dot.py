@@ -1,46 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# The shipped matrix product and attention against float64. See judge.py for U, FN and how the rounding of the output counts.
+# The shipped matrix product and attention against float64. The references and their bounds are
+# in stdlib_judge.py.
 import math
 
 import numpy as np
 
 import tkclib
 from judge import FN, In, LAYOUTS, Out, U, close, equal, launch, main, refused, test
-from tkclib import Kernel
-
-FLOATS = ("f32", "f16", "bf16")
-_kernels = {}
-
-
-def kernel(source, name, **defines):
-    key = (source, name, tuple(sorted(defines.items())))
-    if key not in _kernels:
-        _kernels[key] = Kernel(source, name, defines)
-    return _kernels[key]
-
-
-def random(*shape, scale=1.0, seed=1):
-    return np.random.default_rng((seed,) + shape).standard_normal(shape) * scale
-
+from stdlib_judge import ATTENTION, FLOATS, MATMUL, attention_reference, inputs, judge_attention, judge_matmul, kernel, random
 
 # ---- matmul -------------------------------------------------------------------------------------
 
-MATMUL = "std/matmul.tk"
 ACTIVATED = 'import "std/matmul.tk";\nimport "std/activation.tk";\n'
 SIZES = ((1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 33), (100, 72, 33), (17, 129, 200))
-
-
-def judge_matmul(dtype, m, n, k, layouts=("dense", "dense", "dense"), bias=None, source=MATMUL, out=None, **defines):
-    """A sum of k terms and the bias: (k + 1) U sum|term|."""
-    out = out or dtype
-    a, b = In(random(m, k), dtype, layouts[0]), In(random(k, n, seed=2), dtype, layouts[1])
-    c = Out((m, n), out, layouts[2])
-    add = In(random(n, seed=3), bias, layouts[0]) if bias else None
-    launch(kernel(source, "matmul", **defines), a=a, b=b, c=c, bias=add)
-    unit = 2.0 ** -53 if dtype == "f64" else U
-    want = a.f64() @ b.f64() + (add.f64() if bias else 0.0)
-    terms = np.abs(a.f64()) @ np.abs(b.f64()) + (np.abs(add.f64()) if bias else 0.0)
-    close(c.f64(), want, (k + 1) * unit * terms * (2 if dtype == "f64" else 1), out, "matmul")
 
 
 @test(*[(dtype, m, n, k) for dtype in FLOATS for m, n, k in SIZES])
@@ -123,60 +95,7 @@ def test_matmul_sizes_that_disagree():
 
 # ---- attention ----------------------------------------------------------------------------------
 
-ATTENTION = "std/attention.tk"
 LENGTHS = ((1, 1), (3, 3), (64, 128), (113, 203), (255, 256), (239, 1), (799, 3))
-
-
-def attention_reference(q, k, v, scale, dtype, score=None, mask=None):
-    """o, lse and their bounds. A score has (D + 2) U sum|q k| scale, a score function 4 U of its terms. A probability has that,
-    U |s - max| and FN, its tile FN for each tile after it; p is rounded to the type before it multiplies v (for f16 to
-    2^-25 where small); the sums have N U."""
-    B, H, M, D = q.shape
-    HK, N = k.shape[1:3]
-    k, v = (np.repeat(t, H // HK, axis=1) for t in (k, v))
-    scale = float(np.float32(scale))
-    s = np.einsum("bhmd,bhnd->bhmn", q, k) * scale
-    error = (D + 2) * U * np.einsum("bhmd,bhnd->bhmn", np.abs(q), np.abs(k)) * abs(scale)
-    place = np.ix_(range(B), range(H), range(N - M, N), range(N))
-    if score:
-        changed = score(s, *place)
-        error = error + 4 * U * (np.abs(s) + np.abs(changed - s))
-        s = changed
-    if mask:
-        s = np.where(np.broadcast_to(mask(*place), s.shape), s, -np.inf)
-    m = s.max(axis=3, keepdims=True, initial=-np.inf)
-    base = np.where(m == -np.inf, 0.0, m)
-    p = np.exp(s - base)
-    l = p.sum(axis=3, keepdims=True)
-    none = l == 0
-    l1 = np.where(none, 1.0, l)
-    o = np.einsum("bhmn,bhnd->bhmd", p, v) / l1
-    far = np.where(p > 0, np.where(np.isfinite(s), np.abs(s - base), 0.0), 0.0)
-    each = np.where(p > 0, error + U * far + FN, 0.0) + (N / 16 + 1) * 2 * FN + N * U
-    rounded = {"f16": 2.0 ** -11, "bf16": 2.0 ** -8, "f32": 0.0}[dtype]
-    size = np.einsum("bhmn,bhnd->bhmd", p * (each + rounded), np.abs(v)) / l1
-    weighted = (p * each).sum(axis=3, keepdims=True) / l1
-    small = 2.0 ** -25 * np.abs(v).sum(axis=2, keepdims=True) / l1 if dtype == "f16" else 0.0
-    with np.errstate(divide="ignore"):
-        lse = np.where(none, -np.inf, m + np.log(l))[..., 0]
-        lse_bound = np.where(none, 0.0, weighted + FN * np.abs(np.log(l1)) + U * np.abs(np.where(none, 0.0, m)))[..., 0]
-    return o, size + np.abs(o) * (weighted + 4 * U) + small, lse, lse_bound
-
-
-def inputs(dtype, B, H, HK, M, N, D, layout="dense", seed=1):
-    return (In(random(B, H, M, D, seed=seed), dtype, layout), In(random(B, HK, N, D, seed=seed + 1), dtype, layout),
-            In(random(B, HK, N, D, seed=seed + 2), dtype, layout))
-
-
-def judge_attention(k_, dtype, B, H, HK, M, N, D, layout="dense", score=None, mask=None, scale=None, lse=True, seed=1, **more):
-    q, k, v = inputs(dtype, B, H, HK, M, N, D, layout, seed)
-    scale = scale if scale is not None else 1 / math.sqrt(D)
-    o, l = Out((B, H, M, D), dtype, layout), Out((B, H, M), "f32") if lse else None
-    launch(k_, q=q, k=k, v=v, o=o, scale=scale, lse=l, **more)
-    want, bound, want_l, bound_l = attention_reference(q.f64(), k.f64(), v.f64(), scale, dtype, score, mask)
-    close(o.f64(), want, bound, dtype, "o")
-    if lse:
-        close(l.f64(), want_l, bound_l, "f32", "lse")
 
 
 def causal(b, h, q, k):
@@ -237,7 +156,7 @@ fn softcap(s: f32, b: i32, h: i32, q: i32, k: i32) -> f32 { return 5.0 * tanh(s 
 fn window(b: i32, h: i32, q: i32, k: i32) -> bool { return q >= k && q - k < 20; }
 fn hides(b: i32, h: i32, q: i32, k: i32) -> bool { return q != 0 && q != 63 && q != 64 && q != 99; }
 kernel causal_alibi = attention(mask = causal, score = alibi);
-kernel any = attention();
+kernel open = attention();
 kernel by_document(ids: in i32[L]) = attention(
     mask = fn(b: i32, h: i32, q: i32, k: i32) -> bool { return ids[q] == ids[k]; });
 kernel biased(bias: in f32[HB, MB, NB]) = attention(
@@ -253,8 +172,8 @@ def alibi(s, b, h, q, k):
 @test(*FLOATS)
 def test_attention_score_functions(dtype):
     judge_attention(kernel(CUSTOM, "causal_alibi"), dtype, 2, 4, 2, 70, 90, 16, score=alibi, mask=causal)
-    judge_attention(kernel(CUSTOM, "any", score="alibi"), dtype, 1, 4, 4, 33, 90, 16, score=alibi)
-    judge_attention(kernel(CUSTOM, "any", score="softcap", mask="window", BN=16), dtype, 1, 2, 2, 70, 70, 16,
+    judge_attention(kernel(CUSTOM, "open", score="alibi"), dtype, 1, 4, 4, 33, 90, 16, score=alibi)
+    judge_attention(kernel(CUSTOM, "open", score="softcap", mask="window", BN=16), dtype, 1, 2, 2, 70, 70, 16,
                     score=lambda s, b, h, q, k: 5 * np.tanh(s / 5), mask=lambda b, h, q, k: (q >= k) & (q - k < 20), scale=2.0)
 
 
@@ -282,7 +201,7 @@ def test_attention_hidden_rows(dtype):
     def mask(b, h, q, k):
         return (q != 0) & (q != 63) & (q != 64) & (q != 99) & (k >= 0)
 
-    judge_attention(kernel(CUSTOM, "any", mask="hides"), dtype, 1, 2, 2, 100, 100, 16, mask=mask)
+    judge_attention(kernel(CUSTOM, "open", mask="hides"), dtype, 1, 2, 2, 100, 100, 16, mask=mask)
     bias = np.zeros((2, 100, 100), np.float32)
     bias[:, [0, 63, 64, 99]] = -np.inf
     judge_attention(kernel(CUSTOM, "biased"), dtype, 1, 2, 2, 100, 100, 16, mask=mask, bias=bias)
@@ -315,9 +234,11 @@ def test_attention_growing_length():
 @test()
 def test_attention_empty():
     k_ = kernel(ATTENTION, "attention")
-    for B, H, M, D in ((0, 2, 3, 4), (2, 2, 0, 4), (1, 2, 3, 0)):
+    for B, H, M, D in ((0, 2, 3, 4), (2, 2, 0, 4)):
         q, k, v = inputs("f32", B, H, 1, M, 5, D)
         launch(k_, q=q, k=k, v=v, o=Out((B, H, M, D), "f32"), scale=1.0)
+    q, k, v = inputs("f32", 1, 2, 1, 3, 5, 0)
+    refused(lambda: launch(k_, q=q, k=k, v=v, o=Out((1, 2, 3, 0), "f32"), scale=1.0), "at least 1")
     # No keys: zeros.
     q, k, v = inputs("f32", 1, 2, 1, 3, 0, 4)
     o, lse = Out((1, 2, 3, 4), "f32"), Out((1, 2, 3), "f32")
