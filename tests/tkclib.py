@@ -206,6 +206,7 @@ class Kernel:
         n = lib.c.tkc_kernel_param_count(self.handle)
         info = [lib.c.tkc_kernel_param(self.handle, ctypes.c_size_t(i)).contents for i in range(n)]
         self.params = [p.name.decode() for p in info]
+        self._outputs = [p.name.decode() for p in info if p.is_tensor and p.access != 1]
         atexit.register(self.close)
 
     def __call__(self, **given):
@@ -216,6 +217,10 @@ class Kernel:
         options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=self.check, stop=None)
         library().call("tkc_launch", self.handle, library().device, args, ctypes.c_size_t(len(self.params)),
                        ctypes.byref(options))
+
+    def outputs(self):
+        """Names of the tensors that are written."""
+        return self._outputs
 
     def variants(self):
         """How many times the kernel was compiled."""
