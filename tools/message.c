@@ -78,6 +78,13 @@ static char *vformat(tool *t, const char *fmt, va_list args) {
     return s;
 }
 
+// Of a message. Words of the command line may be of any length.
+static const char *shortened(tool *t, const char *text) {
+    enum { MOST = 1000, END = 100 };
+    size_t n = strlen(text);
+    return n <= MOST ? text : tool_format(t, "%.*s ... %s", MOST - END, text, text + n - END);
+}
+
 char *tool_format(tool *t, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
@@ -89,14 +96,14 @@ char *tool_format(tool *t, const char *fmt, ...) {
 void tool_error(tool *t, int code, const char *help, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    put_error(t, code, vformat(t, fmt, args), help);
+    put_error(t, code, shortened(t, vformat(t, fmt, args)), help);
     va_end(args);
 }
 
 void tool_usage(tool *t, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    const char *text = vformat(t, fmt, args);
+    const char *text = shortened(t, vformat(t, fmt, args));
     va_end(args);
     const char *help = t->command ? tool_format(t, "'tkc help %s' shows the options", t->command)
                                   : "'tkc --help' shows the commands";
@@ -121,15 +128,38 @@ static int status_code(tkc_status s) {
     return CODE_ENVIRONMENT;
 }
 
+// Warnings of a program are reported again where its kernels are compiled.
+static bool said_before(tool *t, const char *text) {
+    for (size_t i = 0; i < t->nsaid; i++) {
+        if (strcmp(t->said[i], text) == 0) {
+            return true;
+        }
+    }
+    if (t->nsaid < sizeof t->said / sizeof *t->said) {
+        t->said[t->nsaid++] = tool_strndup(t, text, strlen(text));
+    }
+    return false;
+}
+
+static void put_report(tool *t, tkc_report *report) {
+    const char *plain = tkc_report_text(report, false);
+    if (tkc_report_errors(report) == 0 && said_before(t, plain)) {
+        return;
+    }
+    if (!t->json) {
+        fflush(stdout);
+        fputs(t->colour ? tkc_report_text(report, true) : plain, stderr);
+        return;
+    }
+    json_t *list = json_loads(tkc_report_json(report), 0, NULL);
+    json_array_extend(messages(t), list);
+    json_decref(list);
+}
+
 bool tool_report(tool *t, tkc_status s, tkc_report *report) {
     tool_raise(t, status_code(s));
-    if (report && t->json) {
-        json_t *list = json_loads(tkc_report_json(report), 0, NULL);
-        json_array_extend(messages(t), list);
-        json_decref(list);
-    } else if (report) {
-        fflush(stdout);
-        fputs(tkc_report_text(report, t->colour), stderr);
+    if (report) {
+        put_report(t, report);
     }
     if (s != TKC_OK && tkc_report_errors(report) == 0) {
         put_error(t, status_code(s), tkc_status_text(s), NULL);

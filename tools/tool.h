@@ -27,6 +27,8 @@ typedef struct tool {
     bool json;           // diagnostics as JSON
     bool colour;
     int code;
+    const char *said[16]; // reports of warnings alone
+    size_t nsaid;
     void *messages;     // json_t array
     void *blocks;       // all memory taken
     size_t array_bytes; // of that, for tensors
