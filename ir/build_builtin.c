@@ -38,6 +38,7 @@ static void with_kind(const call *c, tk_opcode code, tk_kindattr kind) {
 
 // ---- Making and reshaping
 // -----------------------------------------------------------------------------
+// Zeros, a constant, or what is given stretched.
 static void build_fill(const call *c) {
     const tk_type *t = tk_build_part(c->f, c->x, 0);
     if (c->x->n == 0) {
@@ -76,6 +77,12 @@ static void build_split(const call *c) {
     int64_t extent = tk_build_typeof(c->f, c->v[0])->dim[c->at->axis];
     build_slice(c, 0, 0);
     build_slice(c, 1, extent / 2);
+}
+
+static void build_sort(const call *c) {
+    tk_op *op = emit(c, TK_OP_SORT);
+    op->at.axis = c->at->axis;
+    op->at.descending = c->at->descending;
 }
 
 static void build_reshape(const call *c) {
@@ -180,157 +187,61 @@ static void build_print(const call *c) {
 
 // ---- All
 // ----------------------------------------------------------------------------------------------
+// clang-format off
 static void build_one(const call *c) {
     switch (c->x->u.builtin.id) {
     case TK_BI_ZEROS:
-    case TK_BI_FULL:
-        build_fill(c);
-        return;
-    case TK_BI_IOTA:
-        emit(c, TK_OP_IOTA);
-        return;
-    case TK_BI_RESHAPE:
-        build_reshape(c);
-        return;
-    case TK_BI_PERMUTE:
-        build_permute(c, false);
-        return;
-    case TK_BI_TRANSPOSE:
-        build_permute(c, true);
-        return;
-    case TK_BI_BROADCAST:
-        c->out[0] = tk_build_stretch(c->f, c->x->span, c->v[0], tk_build_part(c->f, c->x, 0));
-        return;
-    case TK_BI_CONCAT:
-        with_axis(c, TK_OP_CONCAT);
-        return;
-    case TK_BI_SPLIT:
-        build_split(c);
-        return;
-    case TK_BI_INTERLEAVE:
-        emit(c, TK_OP_INTERLEAVE);
-        return;
-    case TK_BI_DEINTERLEAVE:
-        emit(c, TK_OP_DEINTERLEAVE);
-        return;
-    case TK_BI_FLIP:
-        with_axis(c, TK_OP_FLIP);
-        return;
-    case TK_BI_SLICE:
-        build_slice(c, 0, c->at->start);
-        return;
-    case TK_BI_GATHER:
-        with_axis(c, TK_OP_GATHER);
-        return;
-    case TK_BI_BITCAST:
-        emit(c, TK_OP_BITCAST);
-        return;
-    case TK_BI_MIN:
-        with_kind(c, TK_OP_REDUCE, TK_K_MIN);
-        return;
-    case TK_BI_MAX:
-        with_kind(c, TK_OP_REDUCE, TK_K_MAX);
-        return;
-    case TK_BI_SUM:
-        with_kind(c, TK_OP_REDUCE, TK_K_SUM);
-        return;
-    case TK_BI_PROD:
-        with_kind(c, TK_OP_REDUCE, TK_K_PROD);
-        return;
-    case TK_BI_ANY:
-        with_kind(c, TK_OP_REDUCE, TK_K_ANY);
-        return;
-    case TK_BI_ALL:
-        with_kind(c, TK_OP_REDUCE, TK_K_ALL);
-        return;
-    case TK_BI_XOR:
-        with_kind(c, TK_OP_REDUCE, TK_K_XOR);
-        return;
-    case TK_BI_ARGMAX:
-        with_kind(c, TK_OP_ARG_REDUCE, TK_K_MAX);
-        return;
-    case TK_BI_ARGMIN:
-        with_kind(c, TK_OP_ARG_REDUCE, TK_K_MIN);
-        return;
-    case TK_BI_REDUCE:
-        build_combined(c, TK_OP_REDUCE_FN);
-        return;
-    case TK_BI_SCAN:
-        build_combined(c, TK_OP_SCAN_FN);
-        return;
-    case TK_BI_CUMSUM:
-        with_kind(c, TK_OP_SCAN, TK_K_SUM);
-        return;
-    case TK_BI_CUMPROD:
-        with_kind(c, TK_OP_SCAN, TK_K_PROD);
-        return;
-    case TK_BI_CUMMAX:
-        with_kind(c, TK_OP_SCAN, TK_K_MAX);
-        return;
-    case TK_BI_CUMMIN:
-        with_kind(c, TK_OP_SCAN, TK_K_MIN);
-        return;
-    case TK_BI_SORT: {
-        tk_op *op = emit(c, TK_OP_SORT);
-        op->at.axis = c->at->axis;
-        op->at.descending = c->at->descending;
-        return;
-    }
-    case TK_BI_TOPK:
-        with_axis(c, TK_OP_TOPK);
-        return;
-    case TK_BI_HISTOGRAM:
-        emit(c, TK_OP_HISTOGRAM);
-        return;
-    case TK_BI_DOT:
-        emit(c, TK_OP_DOT)->at.precision = c->at->precision;
-        return;
-    case TK_BI_DOT_SCALED:
-        emit(c, TK_OP_DOT_SCALED);
-        return;
-    case TK_BI_PHILOX:
-        build_philox(c, tk_build_part(c->f, c->x, 0), c->out);
-        return;
-    case TK_BI_RAND:
-        build_random(c, false);
-        return;
-    case TK_BI_RANDN:
-        build_random(c, true);
-        return;
-    case TK_BI_PROGRAM_ID:
-        emit(c, TK_OP_PROGRAM_ID)->at.axis = (int)c->at->n;
-        return;
-    case TK_BI_NUM_PROGRAMS:
-        emit(c, TK_OP_NUM_PROGRAMS)->at.axis = (int)c->at->n;
-        return;
-    case TK_BI_ASSERT:
-        build_claim(c, TK_OP_ASSERT);
-        return;
-    case TK_BI_ASSUME:
-        build_claim(c, TK_OP_ASSUME);
-        return;
-    case TK_BI_PRINT:
-        build_print(c);
-        return;
-    case TK_BI_WHERE: // these are ELEM, ATOMIC, or decided by the checker
-    case TK_BI_FMIN:
-    case TK_BI_FMAX:
-    case TK_BI_CLAMP:
-    case TK_BI_GIVEN:
-    case TK_BI_STATIC_ASSERT:
-    case TK_BI_ATOMIC_ADD:
-    case TK_BI_ATOMIC_MAX:
-    case TK_BI_ATOMIC_MIN:
-    case TK_BI_ATOMIC_AND:
-    case TK_BI_ATOMIC_OR:
-    case TK_BI_ATOMIC_XOR:
-    case TK_BI_ATOMIC_XCHG:
-    case TK_BI_ATOMIC_CAS:
-    case TK_BI_COUNT:
-        break;
+    case TK_BI_FULL: build_fill(c); return;
+    case TK_BI_IOTA: emit(c, TK_OP_IOTA); return;
+    case TK_BI_RESHAPE: build_reshape(c); return;
+    case TK_BI_PERMUTE: build_permute(c, false); return;
+    case TK_BI_TRANSPOSE: build_permute(c, true); return;
+    case TK_BI_BROADCAST: build_fill(c); return;
+    case TK_BI_CONCAT: with_axis(c, TK_OP_CONCAT); return;
+    case TK_BI_SPLIT: build_split(c); return;
+    case TK_BI_INTERLEAVE: emit(c, TK_OP_INTERLEAVE); return;
+    case TK_BI_DEINTERLEAVE: emit(c, TK_OP_DEINTERLEAVE); return;
+    case TK_BI_FLIP: with_axis(c, TK_OP_FLIP); return;
+    case TK_BI_SLICE: build_slice(c, 0, c->at->start); return;
+    case TK_BI_GATHER: with_axis(c, TK_OP_GATHER); return;
+    case TK_BI_BITCAST: emit(c, TK_OP_BITCAST); return;
+    case TK_BI_MIN: with_kind(c, TK_OP_REDUCE, TK_K_MIN); return;
+    case TK_BI_MAX: with_kind(c, TK_OP_REDUCE, TK_K_MAX); return;
+    case TK_BI_SUM: with_kind(c, TK_OP_REDUCE, TK_K_SUM); return;
+    case TK_BI_PROD: with_kind(c, TK_OP_REDUCE, TK_K_PROD); return;
+    case TK_BI_ANY: with_kind(c, TK_OP_REDUCE, TK_K_ANY); return;
+    case TK_BI_ALL: with_kind(c, TK_OP_REDUCE, TK_K_ALL); return;
+    case TK_BI_XOR: with_kind(c, TK_OP_REDUCE, TK_K_XOR); return;
+    case TK_BI_ARGMAX: with_kind(c, TK_OP_ARG_REDUCE, TK_K_MAX); return;
+    case TK_BI_ARGMIN: with_kind(c, TK_OP_ARG_REDUCE, TK_K_MIN); return;
+    case TK_BI_REDUCE: build_combined(c, TK_OP_REDUCE_FN); return;
+    case TK_BI_SCAN: build_combined(c, TK_OP_SCAN_FN); return;
+    case TK_BI_CUMSUM: with_kind(c, TK_OP_SCAN, TK_K_SUM); return;
+    case TK_BI_CUMPROD: with_kind(c, TK_OP_SCAN, TK_K_PROD); return;
+    case TK_BI_CUMMAX: with_kind(c, TK_OP_SCAN, TK_K_MAX); return;
+    case TK_BI_CUMMIN: with_kind(c, TK_OP_SCAN, TK_K_MIN); return;
+    case TK_BI_SORT: build_sort(c); return;
+    case TK_BI_TOPK: with_axis(c, TK_OP_TOPK); return;
+    case TK_BI_HISTOGRAM: emit(c, TK_OP_HISTOGRAM); return;
+    case TK_BI_DOT: emit(c, TK_OP_DOT)->at.precision = c->at->precision; return;
+    case TK_BI_DOT_SCALED: emit(c, TK_OP_DOT_SCALED); return;
+    case TK_BI_PHILOX: build_philox(c, tk_build_part(c->f, c->x, 0), c->out); return;
+    case TK_BI_RAND: build_random(c, false); return;
+    case TK_BI_RANDN: build_random(c, true); return;
+    case TK_BI_PROGRAM_ID: emit(c, TK_OP_PROGRAM_ID)->at.axis = (int)c->at->n; return;
+    case TK_BI_NUM_PROGRAMS: emit(c, TK_OP_NUM_PROGRAMS)->at.axis = (int)c->at->n; return;
+    case TK_BI_ASSERT: build_claim(c, TK_OP_ASSERT); return;
+    case TK_BI_ASSUME: build_claim(c, TK_OP_ASSUME); return;
+    case TK_BI_PRINT: build_print(c); return;
+    // These are ELEM or ATOMIC, or decided by the checker.
+    case TK_BI_WHERE: case TK_BI_FMIN: case TK_BI_FMAX: case TK_BI_CLAMP: case TK_BI_GIVEN:
+    case TK_BI_STATIC_ASSERT: case TK_BI_ATOMIC_ADD: case TK_BI_ATOMIC_MAX: case TK_BI_ATOMIC_MIN:
+    case TK_BI_ATOMIC_AND: case TK_BI_ATOMIC_OR: case TK_BI_ATOMIC_XOR: case TK_BI_ATOMIC_XCHG:
+    case TK_BI_ATOMIC_CAS: case TK_BI_COUNT: break;
     }
     TK_ICE(c->f->arena, "built-in %d is no value", (int)c->x->u.builtin.id);
 }
+// clang-format on
 
 void tk_build_builtin(tk_bfn *f, const tk_x *x, uint32_t n, tk_vid *out) {
     if (x->u.builtin.id == TK_BI_ASSERT && !f->b->debug) {
