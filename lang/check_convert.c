@@ -154,7 +154,7 @@ tk_value tk_cast_value(tk_checker *c, tk_span at, tk_dtype to, tk_value v) {
     if (to == TK_DTYPE_DEP || v.type->dtype == TK_DTYPE_DEP) {
         r = coerce_dep(c, v, to);
     } else if (v.untyped) {
-        r = coerce_untyped(c, v, to, "constant");
+        r = coerce_untyped(c, v, to, tk_format(c->arena, "argument of '%s'", tk_dtype_name(to)));
     } else if (v.type->dtype == to) {
         r = v;
     } else {

@@ -115,12 +115,15 @@ static bool takes(tk_checker *c, tk_span at, tk_numop op, const char *text, uint
 }
 
 static void warn_zero(tk_checker *c, tk_span at, tk_numop op, const tk_value *v) {
-    if ((op == TK_NUM_DIV || op == TK_NUM_REM) && tk_is_known_const(v[1]) && !v[1].num.is_float &&
-        v[1].num.i == 0) {
-        tk_diag *d = tk_warn_diag(c, v[1].span, "division-by-zero", "the divisor is 0");
-        tk_note(c->diags, d, at,
-                op == TK_NUM_DIV ? "the quotient is 0" : "the remainder is the dividend");
+    bool divides = op == TK_NUM_DIV || op == TK_NUM_REM;
+    if (!divides || !tk_is_known_const(v[1]) || v[1].num.i != 0 || v[1].num.f != 0) {
+        return;
     }
+    tk_diag *d = tk_warn_diag(c, v[1].span, "division-by-zero", "the divisor is 0");
+    tk_note(c->diags, d, at,
+            v[1].num.is_float  ? "the result is infinite or NaN"
+            : op == TK_NUM_DIV ? "the quotient is 0"
+                               : "the remainder is the dividend");
 }
 
 static bool folds_untyped(tk_numop op) {

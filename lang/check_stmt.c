@@ -157,7 +157,7 @@ static void not_mutable(tk_checker *c, const tk_expr *t, const tk_binding *b) {
     if (b->value.kind == TK_V_TENSOR) {
         tk_help(c->diags, d, (tk_span){0}, "write to its elements: '%s[..] = ..'", t->u.name);
     } else if ((b->value.var && b->value.var->kind != TK_VAR_LOCAL) || b->value.untyped ||
-               b->value.kind != TK_V_VALUE) {
+               b->value.kind != TK_V_VALUE || (b->value.x && b->value.x->kind == TK_X_DIM)) {
         tk_help(c->diags, d, (tk_span){0}, "copy it to a variable declared with 'var'");
     } else {
         tk_help(c->diags, d, (tk_span){0}, "declare it with 'var'");
