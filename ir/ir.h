@@ -227,6 +227,8 @@ tk_module *tk_ir_parse(tk_arena *arena, tk_sources *sources, uint32_t source, tk
 // ids in range, dominance, terminators, operand counts, types, attributes, levels, tensor access
 // (no load of an out tensor ...).
 bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why);
+// The same, with the op's (or function's) place in `where`; no place where there is none.
+bool tk_ir_verify_at(tk_arena *scratch, const tk_module *m, const char **why, tk_span *where);
 
 // ---- From the checked program
 // --------------------------------------------------------------------------- One function an

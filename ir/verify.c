@@ -302,26 +302,39 @@ static bool names(tk_verifier *v, uint32_t i) {
     return tk_vneed(v, first == f, "two functions of this name");
 }
 
-bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why) {
-    tk_verifier v = {.a = scratch, .m = m, .why = why};
-    *why = NULL;
+static bool module(tk_verifier *v) {
+    const tk_module *m = v->m;
     uint32_t kernels = 0;
-    if (!tk_vneed(&v,
+    if (!tk_vneed(v,
                   m->level == TK_LEVEL_TILE || m->level == TK_LEVEL_LAID ||
                       m->level == TK_LEVEL_STAGED,
                   "no level") ||
-        !locations(&v)) {
+        !locations(v)) {
         return false;
     }
     for (uint32_t i = 0; i < m->funcs.n; i++) {
-        v.func_index = i;
-        v.op = NULL;
-        if (!names(&v, i) || !function(&v, m->funcs.at[i])) {
+        v->func_index = i;
+        v->op = NULL;
+        if (!names(v, i) || !function(v, m->funcs.at[i])) {
             return false;
         }
         kernels += m->funcs.at[i]->is_kernel;
     }
-    v.f = NULL;
-    v.op = NULL;
-    return tk_vneed(&v, kernels <= 1, "%u kernels", kernels);
+    v->f = NULL;
+    v->op = NULL;
+    return tk_vneed(v, kernels <= 1, "%u kernels", kernels);
+}
+
+bool tk_ir_verify_at(tk_arena *scratch, const tk_module *m, const char **why, tk_span *where) {
+    tk_verifier v = {.a = scratch, .m = m, .why = why};
+    *why = NULL;
+    bool good = module(&v);
+    tk_loc loc = good ? 0 : v.op ? v.op->loc : v.f ? v.f->loc : 0;
+    *where = loc < m->locs.n ? m->locs.at[loc].span : (tk_span){0, 0, 0};
+    return good;
+}
+
+bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why) {
+    tk_span where;
+    return tk_ir_verify_at(scratch, m, why, &where);
 }

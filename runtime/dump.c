@@ -146,8 +146,9 @@ static void run_ir(tk_work *w, void *arg) {
     if (!m) {
         return;
     }
-    if (!tk_ir_verify(&w->arena, m, &why)) {
-        tk_error(&w->diags, (tk_span){source, 0, 0}, "ir-invalid", "%s", why);
+    tk_span where;
+    if (!tk_ir_verify_at(&w->arena, m, &why, &where)) {
+        tk_error(&w->diags, where, "ir-invalid", "%s", why);
         return;
     }
     tk_pipeline_opts o;

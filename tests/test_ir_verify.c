@@ -345,6 +345,17 @@ Test(ir_verify, attributes_out_of_range) {
     ir_close(e);
 }
 
+Test(ir_verify, gives_the_place) {
+    ir_env *e = ir_open();
+    const char *text = "module tile\nfunc @f(%x: f32) {\n  %1 = neg %x : f32[1]\n  return\n}\n";
+    tk_module *m = ir_parse(e, text);
+    const char *why;
+    tk_span where;
+    cr_assert(!tk_ir_verify_at(&e->arena, m, &why, &where));
+    cr_assert_eq(where.begin, (uint32_t)(strstr(text, "%1") - text));
+    ir_close(e);
+}
+
 Test(ir_verify, too_deep) {
     ir_env *e = ir_open();
     tk_module *m = ir_good(e, "module tile\nfunc @f(%c: bool) {\n  return\n}\n");
