@@ -79,44 +79,59 @@ bool dtype_holds(tkc_dtype t, integer v) {
     return v.negative ? is_signed(t) && v.magnitude <= most + 1 : v.magnitude <= most;
 }
 
+// The greatest value of randint and iota.
+static integer last_value(const array *a) {
+    if (a->kind == ARRAY_IOTA) {
+        return (integer){false, a->count ? a->count - 1 : 0};
+    }
+    integer last = a->high; // which is outside
+    if (last.magnitude == 0) {
+        return (integer){true, 1};
+    }
+    last.negative ? last.magnitude++ : last.magnitude--;
+    return last;
+}
+
+static bool holds_values(tkc_dtype dtype, const array *a) {
+    if (a->kind == ARRAY_FULL) {
+        return dtype_is_float(dtype) || (a->is_integer && dtype_holds(dtype, a->low));
+    }
+    if (a->kind != ARRAY_RANDINT && a->kind != ARRAY_IOTA) {
+        return true;
+    }
+    integer last = last_value(a);
+    if (!dtype_holds(dtype, a->low) || !dtype_holds(dtype, last)) {
+        return false;
+    }
+    // Between ends that a float holds lie integers that it does not.
+    uint64_t most = last.magnitude > a->low.magnitude ? last.magnitude : a->low.magnitude;
+    return !dtype_is_float(dtype) || most <= UINT64_C(1) << dtype_digits(dtype);
+}
+
+static bool choose_f8(tool *t, array *a, tkc_dtype dtype) {
+    if (dtype != TKC_F8E4M3 && dtype != TKC_F8E5M2) {
+        tool_error(t, CODE_REFUSED,
+                   tool_format(t, "write %s:f8e4m3 or %s:f8e5m2", a->text, a->text),
+                   "'%s' holds f8 values of a form that the file does not name, '%s' has %s",
+                   a->text, a->name, tkc_dtype_name(dtype));
+        return false;
+    }
+    a->stored = dtype;
+    a->some_f8 = false;
+    return true;
+}
+
 bool array_set_dtype(tool *t, array *a, tkc_dtype dtype) {
     const char *name = tkc_dtype_name(dtype);
-    if (a->some_f8) {
-        if (dtype != TKC_F8E4M3 && dtype != TKC_F8E5M2) {
-            tool_error(t, CODE_REFUSED,
-                       tool_format(t, "write %s:f8e4m3 or %s:f8e5m2", a->text, a->text),
-                       "'%s' holds f8 values of a form that the file does not name, '%s' has %s",
-                       a->text, a->name, name);
-            return false;
-        }
-        a->stored = dtype;
-        a->some_f8 = false;
+    if (a->some_f8 && !choose_f8(t, a, dtype)) {
+        return false;
     }
     if ((a->kind == ARRAY_RAND || a->kind == ARRAY_RANDN) && !dtype_is_float(dtype)) {
         tool_error(t, CODE_USAGE, "randint(LOW,HIGH,SIZE,...) makes integers",
                    "--in %s: %s makes floats, not %s", a->name, a->text, name);
         return false;
     }
-    integer last = a->high; // exclusive
-    last.negative ? last.magnitude++ : last.magnitude--;
-    if (a->kind == ARRAY_RANDINT && a->high.magnitude == 0) {
-        last = (integer){true, 1};
-    }
-    if (a->kind == ARRAY_IOTA) {
-        last = (integer){false, a->count ? a->count - 1 : 0};
-    }
-    bool fits = a->kind == ARRAY_RANDINT ? dtype_holds(dtype, a->low) && dtype_holds(dtype, last)
-                : a->kind == ARRAY_IOTA  ? dtype_holds(dtype, last)
-                : a->kind != ARRAY_FULL || dtype_is_float(dtype)
-                    ? true
-                    : a->is_integer && dtype_holds(dtype, a->low);
-    // Between exact ends of many digits lie integers of more.
-    bool dense = a->kind == ARRAY_RANDINT || a->kind == ARRAY_IOTA;
-    uint64_t most = last.magnitude > a->low.magnitude ? last.magnitude : a->low.magnitude;
-    if (dense && fits && dtype_is_float(dtype)) {
-        fits = most <= UINT64_C(1) << dtype_digits(dtype);
-    }
-    if (!fits) {
+    if (!holds_values(dtype, a)) {
         tool_error(t, CODE_USAGE, NULL, "--in %s: %s does not hold all values of %s", a->name, name,
                    a->text);
         return false;

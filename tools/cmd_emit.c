@@ -12,8 +12,7 @@ typedef struct emit_settings {
     common_settings common;
     kernel_settings k;
     int from; // 0: tk, 1: ir
-    int emit; // EMIT_AST and on, less one; see `emits`
-    bool emits;
+    int emit; // EMIT_...
     const char *after, *only, *output;
     bool locs, passes;
 } emit_settings;

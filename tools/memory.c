@@ -82,7 +82,6 @@ void *tool_array(tool *t, size_t bytes, const char *what) {
     return p;
 }
 
-void tool_release(tool *t);
 void tool_release(tool *t) {
     block *b = t->blocks;
     while (b) {

@@ -223,8 +223,6 @@ static void put_messages(tool *t) {
     free(text);
 }
 
-void tool_release(tool *t);
-
 int tool_end(tool *t) {
     errno = 0;
     bool failed = fflush(stdout) != 0 || ferror(stdout);
