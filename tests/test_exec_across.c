@@ -81,7 +81,6 @@ static const char *reduced(const shape *s, unsigned axis) {
 static int32_t xi[MOST], yi[MOST];
 static float xf[MOST], yf[MOST];
 
-
 static void fill(int64_t n, uint32_t seed) {
     for (int64_t i = 0; i < n; i++) {
         seed = seed * 1664525U + 1013904223U;
@@ -165,6 +164,9 @@ Test(exec_across, sums_are_pairwise) {
     float r;
     apply("%m = reduce sum %a : f32\n%r = broadcast %m : f32[1]", "f32", &s, xf, "f32", 1, &r);
     cr_expect(fabs((double)r - 40000 * (double)0.1F) <= 0.002, "%.9g", (double)r);
+    const shape rows = {2, {10000, 4}};
+    apply("%r = reduce sum %a axis=0 : f32[1, 4]", "f32", &rows, xf, "f32", 4, yf);
+    cr_expect(fabs((double)yf[3] - 10000 * (double)0.1F) <= 0.0005, "%.9g", (double)yf[3]);
 }
 
 Test(exec_across, any_all_and_arg) {
