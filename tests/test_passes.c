@@ -3,6 +3,7 @@
 #include "ir_env.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -541,6 +542,35 @@ Test(pipeline, a_broken_module_is_an_internal_error) {
     cr_assert_eq(guard.fail, TK_FAIL_INTERNAL);
     cr_assert(strstr(guard.text, "after build: function 'twice'"), "%s", guard.text);
     cr_assert(e->arena.guard == &guard); // as it was
+    ir_close(e);
+}
+
+// A module with every op; it is also a seed of the fuzzer. Tests run in the root of the source
+// tree.
+Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
+    static char text[1 << 16];
+    FILE *file = fopen("fuzz/corpus/ir/ops.ir", "rb");
+    cr_assert(file != NULL);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    ir_env *e = ir_open();
+    for (int i = 0; i < TK_OP_COUNT; i++) {
+        if (!tk_op_info((tk_opcode)i)->elementwise) {
+            cr_assert(ir_count(ir_good(e, text), (tk_opcode)i) > 0, "no '%s' in it",
+                      tk_op_info((tk_opcode)i)->name);
+        }
+    }
+    size_t n;
+    const tk_pass *all = tk_passes(&n);
+    for (size_t i = 0; i < n; i++) {
+        tk_module *m = ir_good(e, text);
+        cr_assert(ir_run(e, all[i].name, m));
+        const char *once = ir_text(e, m);
+        cr_assert(ir_run(e, all[i].name, m));
+        cr_assert_str_eq(ir_text(e, m), once, "%s", all[i].name);
+        cr_assert_str_eq(ir_text(e, ir_good(e, once)), once);
+    }
     ir_close(e);
 }
 
