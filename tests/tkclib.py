@@ -161,7 +161,7 @@ def _tensor_arg(x):
     x = wrap(x)
     arg = Arg_(kind=ARG_TENSOR)
     t = arg.tensor
-    t.data = x.bits.ctypes.data
+    t.data = x.bits.ctypes.data if x.bits.size else None
     t.dtype = NAMES.index(x.dtype)
     t.rank = x.bits.ndim
     for i in range(x.bits.ndim):
