@@ -179,8 +179,10 @@ tk_kernel tk_cast_kernel(tk_dtype from, tk_dtype to);
 tk_kernel tk_bits_kernel(size_t size);              // copies elements of 1, 2, 4 or 8 bytes
 tk_kernel tk_float_kernel(tk_numop op, tk_dtype t); // its part for floats
 
+// The elements of a loop do not depend on each other. clang would take its form of this as a demand
+// and complain of the operations that have no vector form; it finds out at run time.
 #if defined(__clang__)
-#define TK_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#define TK_IVDEP
 #else
 #define TK_IVDEP _Pragma("GCC ivdep")
 #endif
