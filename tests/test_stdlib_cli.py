@@ -64,7 +64,9 @@ class Tool:
                     save(path, array)
                     form = f":{array.dtype}" if array.dtype.startswith("f8") else ""
                     command += ["--in", f"{name}={path}{form}"]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            # A tool with a sanitizer in it does not take the one that is there for the interpreter.
+            environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+            run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
             if run.returncode:
                 raise tkclib.TkcError(f"exit code {run.returncode}", run.stderr)
             for path, value in wanted.values():
