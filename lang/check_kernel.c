@@ -6,6 +6,8 @@
 #include <string.h>
 
 // ---- Definition -------------------------------------------------------------------------------
+enum { MOST_SPECIALISATIONS = 64 }; // of one another: each looks at all before it
+
 // Follows the chain to the kernel with the body. False after an error.
 static bool chain(tk_checker *c, tk_kernel_def *def, const tk_entry *e, bool report) {
     while (e->item->kind == TK_ITEM_ALIAS) {
@@ -15,6 +17,14 @@ static bool chain(tk_checker *c, tk_kernel_def *def, const tk_entry *e, bool rep
             }
             if (report) {
                 tk_err(c, def->item->span, "kernel-cycle", "'%s' specialises itself", def->name);
+            }
+            return false;
+        }
+        if (def->alias.n == MOST_SPECIALISATIONS) {
+            if (report) {
+                tk_err(c, def->item->span, "too-deep",
+                       "'%s' is the end of a chain of more than %d specialisations", def->name,
+                       MOST_SPECIALISATIONS);
             }
             return false;
         }

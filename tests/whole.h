@@ -121,9 +121,8 @@ static inline void whole_launch(whole *w, tkc_kernel *k) {
             arg[i].kind = TKC_ARG_TENSOR;
             arg[i].tensor = whole_tensor(w, p, i);
         } else {
-            arg[i].kind = strchr("fb", p->dtype[0]) && strcmp(p->dtype, "bool") != 0
-                              ? TKC_ARG_FLOAT
-                              : TKC_ARG_INT;
+            arg[i].kind = strchr("fb", p->dtype[0]) && strcmp(p->dtype, "bool") != 0 ? TKC_ARG_FLOAT
+                                                                                     : TKC_ARG_INT;
             arg[i].f = 1;
             arg[i].i = 1;
         }
