@@ -359,7 +359,7 @@ static tk_bound *finish(binder *b) {
         out->param[i] = given[i] ? filled(b, i, env.inst->params.at[i]->type) : NULL;
     }
     tk_kernel_leave(b->c, &env);
-    return b->ok ? out : NULL;
+    return b->ok && !b->c->failed ? out : NULL;
 }
 
 tk_bound *tk_bind(tk_arena *arena, const tk_unit *unit, const tk_kernel_info *info,
@@ -394,5 +394,5 @@ tk_bound *tk_bind(tk_arena *arena, const tk_unit *unit, const tk_kernel_info *in
     if (b.ok) {
         check_known_dims(&b);
     }
-    return b.ok && diags->errors == before ? finish(&b) : NULL;
+    return b.ok && !c.failed && diags->errors == before ? finish(&b) : NULL;
 }

@@ -288,6 +288,9 @@ static tk_value call_code(tk_checker *c, tk_call *k) {
     }
     const tk_type *type = lifted_type(c, k->result, shape);
     if (k->dep) {
+        if (tk_call_recurses(c, k)) {
+            return tk_error_value(k->at);
+        }
         tk_value v = tk_make_dep(c, k->at, type);
         v.varying = k->lifted && inner;
         return v;

@@ -65,6 +65,7 @@ tk_value tk_err(tk_checker *c, tk_span at, const char *id, const char *fmt, ...)
     va_start(args, fmt);
     const char *text = tk_vformat(c->arena, fmt, args);
     va_end(args);
+    c->failed = true;
     tk_call_notes(c, tk_error(c->diags, at, id, "%s", text));
     return tk_error_value(at);
 }
@@ -74,6 +75,7 @@ tk_diag *tk_err_diag(tk_checker *c, tk_span at, const char *id, const char *fmt,
     va_start(args, fmt);
     const char *text = tk_vformat(c->arena, fmt, args);
     va_end(args);
+    c->failed = true;
     tk_diag *d = tk_error(c->diags, at, id, "%s", text);
     tk_call_notes(c, d);
     return d;

@@ -102,6 +102,7 @@ struct tk_checker {
     tk_inst_slot *slot;
     uint32_t slots, insts;
     uint32_t calls, walk;
+    bool failed;                  // an error was found, reported now or before
     bool too_deep;                // said once
     TK_VEC(const tk_var *) maybe; // in general checking: optional parameters, perhaps given
 };
@@ -243,8 +244,9 @@ typedef struct tk_call {
     const tk_type *result; // as declared
 } tk_call;
 void tk_call_init(tk_checker *c, tk_call *k, const tk_fnval *fv, tk_span at);
-bool tk_call_infer(tk_checker *c, tk_call *k);   // compile-time parameters
-bool tk_call_convert(tk_checker *c, tk_call *k); // arguments, lifting, result
+bool tk_call_infer(tk_checker *c, tk_call *k);          // compile-time parameters
+bool tk_call_convert(tk_checker *c, tk_call *k);        // arguments, lifting, result
+bool tk_call_recurses(tk_checker *c, const tk_call *k); // the function calls itself; reported
 tk_inst *tk_call_instance(tk_checker *c, tk_call *k);
 // A built-in, `same` or `always` with a signature of known scalars as code.
 const tk_fnval *tk_fn_as_code(tk_checker *c, tk_span at, const tk_fnval *fv);

@@ -55,8 +55,12 @@ static bool check_if(tk_checker *c, const tk_stmt *s) {
     f->varying_ifs += v.varying;
     tk_xblock *then, *other = NULL;
     bool falls = into(c, &then, s->u.cond.then, NULL);
-    falls = (s->u.cond.other ? into(c, &other, NULL, s->u.cond.other) : true) || falls;
+    bool other_falls = s->u.cond.other ? into(c, &other, NULL, s->u.cond.other) : true;
     f->conditional -= dep;
+    if (dep && !(falls && other_falls)) {
+        f->conditional++; // so is all that follows
+    }
+    falls = falls || other_falls;
     f->varying_ifs -= v.varying;
     tk_xs *out = tk_emit(c, TK_XS_IF, s->span);
     out->value = tk_materialize(c, v);
@@ -285,6 +289,7 @@ void tk_walk_body(tk_checker *c, tk_scope *params) {
     uint32_t captures = f->inst ? f->inst->captures.n : 0;
     do {
         f->again = false;
+        f->conditional = 0;
         f->block = TK_NEW(c->arena, tk_xblock);
         c->scope = params;
         if (f->inst) {

@@ -68,19 +68,27 @@ static bool takes_functions(tk_checker *c, const tk_fn *fn) {
     return false;
 }
 
+static bool recursion(tk_checker *c, const tk_call *k) {
+    tk_diag *d =
+        tk_err_diag(c, k->at, "recursion",
+                    "'%s' calls itself: recursion is not part of the language", k->fv->name);
+    tk_note(c->diags, d, k->fn->span, "'%s' is declared here", k->fv->name);
+    return true;
+}
+
+// A function that takes functions may stand in the chain with others than these.
 static bool recurses(tk_checker *c, const tk_call *k, const char *key) {
     for (const tk_frame *f = c->frame; f; f = f->up) {
         bool same_key = f->key && strcmp(f->key, key) == 0;
-        if (f->fn != k->fn || (!same_key && takes_functions(c, k->fn) && f->key)) {
-            continue;
+        if (f->fn == k->fn && (same_key || !takes_functions(c, k->fn) || !f->key)) {
+            return recursion(c, k);
         }
-        tk_diag *d =
-            tk_err_diag(c, k->at, "recursion",
-                        "'%s' calls itself: recursion is not part of the language", k->fv->name);
-        tk_note(c->diags, d, k->fn->span, "'%s' is declared here", k->fv->name);
-        return true;
     }
     return false;
+}
+
+bool tk_call_recurses(tk_checker *c, const tk_call *k) {
+    return c->frame->fn == k->fn && recursion(c, k);
 }
 
 static bool within_limits(tk_checker *c, const tk_call *k) {

@@ -104,7 +104,7 @@ tk_program *tk_instantiate(tk_arena *arena, const tk_unit *unit, const tk_bound 
         tk_kernel_walk(&c, e->def, &env, p);
     }
     tk_kernel_leave(&c, &env);
-    if (!env.ok || c.too_deep || diags->errors != before) {
+    if (!env.ok || c.failed || diags->errors != before) {
         return NULL;
     }
     p->kernel = env.inst;
