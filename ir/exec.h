@@ -30,8 +30,8 @@ typedef struct tk_exec_tensor {
     int64_t dim[TK_MAX_TENSOR_RANK];
     int64_t stride[TK_MAX_TENSOR_RANK]; // in elements; any sign, 0 too
     // Check mode: one word per element of the tensor (row-major by index, not by address), or NULL.
-    // Made and read by the device. 0 = not written; program number + 1 = the writer;
-    // TK_SHADOW_ATOMIC = written by atomics only.
+    // Made and read by the device. 0 = not written; program number + 1 = the writer; the same with
+    // the top bit = changed atomically by that program alone; TK_SHADOW_ATOMIC = by several.
     uint64_t *shadow;
 } tk_exec_tensor;
 #define TK_SHADOW_ATOMIC UINT64_MAX
@@ -50,8 +50,8 @@ typedef struct tk_exec_fault {
     int64_t program[TK_MAX_GRID];
     uint32_t param;                    // RACE: which tensor
     int64_t index[TK_MAX_TENSOR_RANK]; // RACE: which element
-    uint64_t other;                    // RACE: number of the other program (linear, axis 0 fastest)
-    char text[160];                    // ASSERT: its text
+    uint64_t other; // RACE: the other program (linear, axis 0 fastest); UINT64_MAX: several
+    char text[160]; // ASSERT: its text
 } tk_exec_fault;
 
 typedef struct tk_exec_env {
