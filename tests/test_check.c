@@ -151,7 +151,10 @@ Test(check, binding_says_what_disagrees) {
         {{"a", "f16", 2, {(int64_t)1 << 31, 8}}, {"b", "f16", 2, {8, 4}}, "", "argument-size:1"},
         {{"a", "f16", 2, {2, 8}}, {"b", "f16", 2, {8, 4}}, "BN=3", "unknown-parameter:1"},
         {{"a", "f16", 2, {2, 8}}, {"b", "f16", 2, {8, 4}}, "M=3", "unknown-parameter:1"},
-        {{"a", "f16", 2, {2, 8}}, {"b", "f16", 2, {8, 4}}, "D=9", "argument-conflict:1 argument-conflict:1"},
+        {{"a", "f16", 2, {2, 8}},
+         {"b", "f16", 2, {8, 4}},
+         "D=9",
+         "argument-conflict:1 argument-conflict:1"},
         {{"a", "f16", 2, {2, 8}},
          {"b", "f16", 2, {8, 4}},
          "T=f32",
@@ -185,7 +188,8 @@ Test(check, functions_are_given_by_name) {
         "fn causal(q: i32, k: i32) -> bool { return q >= k; }\n"
         "kernel kk<mask: fn(i32, i32) -> bool = always>(y: out i32[N]) grid (i in N)\n"
         "{ y[i] = i32(mask(i, 3)); }\n"
-        "kernel c(ids: in i32[L]) = kk(mask = fn(q: i32, k: i32) -> bool { return ids[q] == ids[k]; "
+        "kernel c(ids: in i32[L]) = kk(mask = fn(q: i32, k: i32) -> bool { return ids[q] == "
+        "ids[k]; "
         "});\n";
     static const struct {
         const char *kernel, *defines, *key, *ids;
