@@ -12,26 +12,14 @@ static void unused(tk_bmod *b, tk_span at, const char *what, int64_t n) {
     }
 }
 
-// `what` of a loop. One that may be left early becomes a while, which takes no such attribute.
-static void note_loop(tk_bmod *b, const tk_xs *s, const char *what, int64_t n) {
-    if (tk_build_block_ends(s->body) & (TK_BE_BREAK | TK_BE_RETURN)) {
-        tk_note_rec *r =
-            tk_note_add(&b->m->notes, "build", "attribute-unused", s->span, TK_NOTE_MISSED,
-                        "'%s' is dropped: 'break' or 'return' may leave the loop early", what);
-        tk_note_number_add(&b->m->notes, r, what, (double)n);
-    } else {
-        unused(b, s->span, what, n);
-    }
-}
-
 static void note_loops(tk_bmod *b, const tk_xblock *block) {
     for (uint32_t i = 0; block && i < block->list.n; i++) {
         const tk_xs *s = block->list.at[i];
         if (s->pipeline) {
-            note_loop(b, s, "pipeline", s->pipeline);
+            unused(b, s->span, "pipeline", s->pipeline);
         }
         if (s->unroll) {
-            note_loop(b, s, "unroll", s->unroll);
+            unused(b, s->span, "unroll", s->unroll);
         }
         note_loops(b, s->body);
         note_loops(b, s->other);

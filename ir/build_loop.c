@@ -112,6 +112,8 @@ static void general_loop(tk_bfn *f, loop *l) {
     uint32_t n = c.slot.n;
     tk_op *op =
         tk_build_emit(f, l->s->span, TK_OP_WHILE, n, c.old, n, tk_build_carry_types(f, &c), 2);
+    op->at.pipeline = l->s->pipeline; // kept for back ends: they obey it or refuse it
+    op->at.unroll = l->s->unroll;
     tk_region *outer = f->at;
     f->at = op->reg[0];
     tk_build_carry_args(&c, f->at);

@@ -68,7 +68,6 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_DOT_SCALED:
     case TK_OP_PHILOX:
     case TK_OP_IF:
-    case TK_OP_WHILE:
     case TK_OP_YIELD:
     case TK_OP_RETURN:
         return 0;
@@ -113,6 +112,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_CALL:
         return TK_A_CALLEE;
     case TK_OP_FOR:
+    case TK_OP_WHILE:
         return TK_A_PIPELINE | TK_A_UNROLL;
     case TK_OP_COUNT:
         break;

@@ -40,10 +40,4 @@ typedef struct tk_pipeline_opts {
 bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
                      const tk_pipeline_opts *o);
 
-void tk_pass_inline(tk_pass_ctx *c);
-void tk_pass_fold(tk_pass_ctx *c);
-void tk_pass_cse(tk_pass_ctx *c);
-void tk_pass_dce(tk_pass_ctx *c);
-void tk_pass_licm(tk_pass_ctx *c);
-
 #endif

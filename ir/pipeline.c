@@ -5,23 +5,27 @@
 #include <string.h>
 #include <time.h>
 
-static const tk_pass table[] = {
-    {"inline", tk_pass_inline, "puts the bodies of called functions in place of the calls",
-     "first: a call hides its arguments from all passes that follow"},
-    {"fold", tk_pass_fold,
-     "replaces what is known at compile time and what an identity makes simpler",
-     "after inline, where constants given as arguments meet their uses; before all else, as whole "
-     "branches go"},
-    {"cse", tk_pass_cse, "computes equal expressions once",
-     "after fold, which makes more of them equal"},
-    {"dce", tk_pass_dce, "removes what nothing uses",
-     "before licm, so that nothing dead is moved and reported"},
-    {"licm", tk_pass_licm, "moves out of loops what is the same in each iteration",
-     "after cse, so that each expression moves once"},
-    {"cse", tk_pass_cse, "computes equal expressions once",
-     "again: what came out of several loops now stands side by side"},
-    {"dce", tk_pass_dce, "removes what nothing uses", "last: the others only disconnect"},
-};
+// PASS(name, what it does, why it stands here): its entry point is tk_pass_<name>, alone in
+// ir/pass_<name>.c.
+#define PIPELINE(PASS)                                                                             \
+    PASS(inline, "puts the bodies of called functions in place of the calls",                      \
+         "first: a call hides its arguments from all passes that follow")                          \
+    PASS(fold, "replaces what is known at compile time and what an identity makes simpler",        \
+         "after inline, where constants given as arguments meet their uses; before all else, as "  \
+         "whole branches go")                                                                      \
+    PASS(cse, "computes equal expressions once", "after fold, which makes more of them equal")     \
+    PASS(dce, "removes what nothing uses",                                                         \
+         "before licm, so that nothing dead is moved and reported")                                \
+    PASS(licm, "moves out of loops what is the same in each iteration",                            \
+         "after cse, so that each expression moves once")                                          \
+    PASS(cse, "computes equal expressions once",                                                   \
+         "again: what came out of several loops now stands side by side")                          \
+    PASS(dce, "removes what nothing uses", "last: the others only disconnect")
+
+#define DECLARE(NAME, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
+#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY},
+PIPELINE(DECLARE)
+static const tk_pass table[] = {PIPELINE(ROW)};
 enum { ROWS = sizeof table / sizeof table[0] };
 
 const tk_pass *tk_passes(size_t *n) {

@@ -107,7 +107,8 @@ static bool loop_while(tk_verifier *v) {
         return false;
     }
     const tk_type *cond = tk_type_scalar(v->a, TK_BOOL);
-    return yields(v, op->reg[0], 1, &cond) && yields(v, op->reg[1], op->nres, t);
+    return tk_vneed(v, op->at.pipeline >= 0 && op->at.unroll >= 0, "pipeline or unroll below 0") &&
+           yields(v, op->reg[0], 1, &cond) && yields(v, op->reg[1], op->nres, t);
 }
 
 bool tk_verify_combine(tk_verifier *v) {

@@ -179,6 +179,7 @@ tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t nargs, co
     }
     tk_work w;
     work_init(&w, &kernel->program->context->config);
+    w.said = &kernel->program->said;
     resolve_call r = {kernel, args, nargs, sizes, nsizes, resolved};
     return work_end(&w, work_run(&w, resolve, &r), report);
 }

@@ -31,6 +31,7 @@ static tkc_status run(const tkc_context *context, void (*body)(tk_work *w, void 
     d->out->at = NULL;
     d->out->size = 0;
     work_init(&w, &context->config);
+    w.said = d->kernel ? &d->kernel->program->said : NULL;
     tkc_status s = work_run(&w, body, d);
     if (s != TKC_OK) {
         tkc_text_free(d->out);

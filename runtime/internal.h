@@ -49,6 +49,7 @@ struct tkc_program {
     tk_unit unit;
     uint32_t nkernel;
     tk_kernel_info **kernel;
+    tk_diags said; // warnings reported when the program was made: not again at each launch
 };
 
 // One compiled form of a kernel. Const once it is in the list.
@@ -89,7 +90,8 @@ typedef struct tk_work {
     tk_arena arena;
     tk_sources *sources; // where spans of the diagnostics lie; may be NULL
     tk_diags diags;
-    tkc_status status; // set by the body where an error is no source error
+    const tk_diags *said; // warnings that the caller has seen already; may be NULL
+    tkc_status status;    // set by the body where an error is no source error
 } tk_work;
 void work_init(tk_work *w, const tkc_config *c);
 // Runs body(w, arg). TKC_OK, or: the body's w->status, TKC_ERROR_SOURCE where there are errors

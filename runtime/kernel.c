@@ -169,6 +169,7 @@ tkc_status tkc_kernel_create(tkc_program *program, const char *name, const tkc_d
     const tkc_config *c = &program->context->config;
     tk_work w;
     work_init(&w, c);
+    w.said = &program->said;
     tkc_kernel *k = mem_alloc(c, sizeof *k);
     if (!k) {
         return work_end(&w, TKC_ERROR_MEMORY, report);

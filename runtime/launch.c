@@ -187,6 +187,7 @@ tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *arg
     }
     tk_work w;
     work_init(&w, &kernel->program->context->config);
+    w.said = &kernel->program->said;
     launch_call c = {kernel, device, args, nargs, &o};
     return work_end(&w, work_run(&w, run_launch, &c), report);
 }

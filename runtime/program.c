@@ -29,6 +29,17 @@ static void fetch_text(tk_work *w, program_make *m) {
     }
 }
 
+// Warnings outlive the call, without their notes: enough to know them again.
+static void keep_warnings(tk_work *w, tkc_program *p) {
+    tk_diags_init(&p->said, &p->arena);
+    for (uint32_t i = 0; i < w->diags.list.n; i++) {
+        const tk_diag *d = w->diags.list.at[i];
+        if (d->severity == TK_WARNING) {
+            tk_warning(&p->said, d->span, tk_strdup(&p->arena, d->id), "%s", d->text);
+        }
+    }
+}
+
 static void make_program(tk_work *w, void *arg) {
     program_make *m = arg;
     tkc_program *p = m->program;
@@ -40,6 +51,7 @@ static void make_program(tk_work *w, void *arg) {
     load_unit(w, p, m->name, m->text, m->size);
     if (!w->diags.errors) {
         tk_unit_kernels(&p->arena, &p->unit, &p->kernel, &p->nkernel);
+        keep_warnings(w, p);
     }
 }
 

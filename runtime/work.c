@@ -80,7 +80,32 @@ static void report_failure(const tk_work *w, tkc_status s, tkc_report **report) 
     tk_arena_release(&arena);
 }
 
+static bool same_diag(const tk_diag *a, const tk_diag *b) {
+    return a->span.file == b->span.file && a->span.begin == b->span.begin &&
+           strcmp(a->id, b->id) == 0 && strcmp(a->text, b->text) == 0;
+}
+
+static void drop_said(tk_work *w) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; w->said && i < w->diags.list.n; i++) {
+        tk_diag *d = w->diags.list.at[i];
+        bool said = false;
+        for (uint32_t k = 0; k < w->said->list.n && d->severity == TK_WARNING; k++) {
+            said = said || same_diag(d, w->said->list.at[k]);
+        }
+        if (said) {
+            w->diags.warnings--;
+        } else {
+            w->diags.list.at[kept++] = d;
+        }
+    }
+    if (w->said) {
+        w->diags.list.n = kept;
+    }
+}
+
 tkc_status work_end(tk_work *w, tkc_status s, tkc_report **report) {
+    drop_said(w);
     if (report) {
         *report = NULL;
         if (s == TKC_ERROR_MEMORY || s == TKC_ERROR_INTERNAL) {

@@ -457,3 +457,30 @@ Test(api, stop, .timeout = 20) {
     pthread_join(t, NULL);
     close_fixture(&f);
 }
+
+// A warning is said when the program is made, not again at each launch.
+Test(api, warnings_once) {
+    tkc_context *context = NULL;
+    tkc_program *p = NULL;
+    tkc_kernel *k = NULL;
+    tkc_device *d = NULL;
+    tkc_report *r = NULL;
+    static const char text[] = "kernel k(x: inout i32[N]) grid (i in N) { x[i] = x[i] / 0; }\n";
+    cr_assert_eq(tkc_context_create(NULL, &context), TKC_OK);
+    cr_assert_eq(tkc_program_from_string(context, "k.tk", text, sizeof text - 1, &p, &r), TKC_OK);
+    cr_expect_eq(tkc_report_warnings(r), 1, "%s", tkc_report_text(r, false));
+    tkc_report_destroy(r);
+    cr_assert_eq(tkc_kernel_create(p, NULL, NULL, 0, &k, &r), TKC_OK);
+    cr_expect_null(r);
+    cr_assert_eq(tkc_device_open(context, "cpu", &d, NULL), TKC_OK);
+    int32_t x[2] = {3, 4};
+    tkc_arg a = tensor1(x, TKC_I32, 2);
+    cr_expect_eq(tkc_launch(k, d, &a, 1, NULL, &r), TKC_OK);
+    cr_expect_null(r, "%s", tkc_report_text(r, false));
+    cr_expect_eq(x[0], 0);
+    tkc_report_destroy(r);
+    tkc_device_close(d);
+    tkc_kernel_destroy(k);
+    tkc_program_destroy(p);
+    tkc_context_destroy(context);
+}
