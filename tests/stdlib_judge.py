@@ -252,13 +252,17 @@ def philox(seed, offset):
     return c[0]
 
 
+def uniform(seed, shape):
+    """rand(seed, number) for each element's row-major number."""
+    number = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    return (philox(seed, number) >> np.uint64(8)).astype(np.float32) * np.float32(2.0 ** -24)
+
+
 def judge_dropout(x, dtype, p, seed, layout="dense", **defines):
     """Every element exactly, and the rate within 5 standard deviations."""
     xin, y = In(x, dtype, layout), Out(x.shape, dtype, layout)
     launch(kernel("std/dropout.tk", "dropout", **defines), x=xin, y=y, p=p, seed=seed)
-    number = np.arange(x.size, dtype=np.uint64).reshape(x.shape)
-    uniform = (philox(seed, number) >> np.uint64(8)).astype(np.float32) * np.float32(2.0 ** -24)
-    keep = uniform >= np.float32(p)
+    keep = uniform(seed, x.shape) >= np.float32(p)
     with np.errstate(all="ignore"):
         scaled = xin.f64().astype(np.float32) / (np.float32(1) - np.float32(p))
     equal(y.f64(), tkclib.array(np.where(keep, scaled, np.float32(0)), dtype).f64())

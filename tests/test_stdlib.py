@@ -10,7 +10,7 @@ from judge import FN, In, LAYOUTS, Out, U, close, equal, launch, main, refused, 
 from stdlib_judge import (
     ACTIVATIONS, FLOATS, activation_inputs, judge_activation, judge_argmax, judge_cross_entropy, judge_cumsum, judge_dropout,
     judge_layernorm, judge_rmsnorm, judge_softmax, judge_swiglu, judge_topk, judge_transpose, kernel, philox, random,
-    softmax_reference, sum_error, values_of)
+    softmax_reference, sum_error, uniform, values_of)
 
 COLUMNS = (1, 3, 127, 781, 1023, 4097)
 
@@ -133,6 +133,15 @@ def test_norms_near_the_limit(dtype, bn):
     x = wide_rows(dtype)
     for result in (judge_layernorm(x, dtype, weights=False, BN=bn), judge_rmsnorm(x, dtype, weights=False, BN=bn)):
         assert np.isfinite(result).all()
+
+
+@test(*[(dtype, size, bn) for dtype in ("f32", "bf16") for size in (1e12, 2e12, 1e13, 1e20) for bn in (64, 1024)])
+def test_norms_of_large_rows(dtype, size, bn):
+    # Around where rows begin to be scaled, and eps with them; small elements of a large row keep their digits in rmsnorm.
+    x = random(3, 781, scale=size)
+    judge_layernorm(x, dtype, BN=bn)
+    x[:, 1::2] *= np.exp(np.random.default_rng(3).uniform(-70, 0, (3, 390)))
+    judge_rmsnorm(x, dtype, BN=bn)
 
 
 @test(*[(dtype, n) for dtype in FLOATS for n in COLUMNS + (41, 8193, 131072)])
@@ -322,6 +331,11 @@ def test_philox_known_answer():
 def test_dropout(dtype, p, seed, layout):
     judge_dropout(random(9, 1500), dtype, p, seed, layout)
     judge_dropout(random(9, 1500), dtype, p, seed, layout, BN=64)
+
+
+@test()
+def test_dropout_keeps_what_equals_p():
+    judge_dropout(random(4, 100), "f32", float(uniform(42, (4, 100))[2, 30]), 42)
 
 
 @test(*[(dtype, layout) for dtype in tkclib.NAMES for layout in LAYOUTS])
