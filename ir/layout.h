@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts: where the elements of a tile are.
+//
+// A layout is a linear map over bits, from hardware index bits (register, lane, warp) to the bits
+// of an element's number in row-major order. Extents are powers of two, so that number is the
+// concatenation of the coordinates' bits, axis 0 highest, and a coordinate's bits are a range of
+// it. The map is given by what each input bit contributes (its basis); an index maps to the
+// exclusive or of the bases of its set bits.
+//
+// The map is onto: every element is somewhere. A zero basis means that the element is in several
+// places: lanes or warps that hold copies. Register bases are never zero and independent: a thread
+// keeps no element twice (tk_layout_ok).
+//
+// Layouts are small values, made in an arena, compared with tk_layout_eq, const once made.
+#ifndef TK_IR_LAYOUT_H
+#define TK_IR_LAYOUT_H
+
+#include "lang/base.h"
+#include "lang/type.h"
+
+enum { TK_LANE_BITS = 5, TK_MAX_REG_BITS = 20, TK_MAX_WARP_BITS = 5 };
+
+typedef struct tk_layout {
+    uint8_t rank;
+    uint8_t log_dim[TK_MAX_RANK]; // extents as powers of two
+    uint8_t regs, warps;          // bits; lanes are always TK_LANE_BITS
+    uint32_t reg[TK_MAX_REG_BITS];
+    uint32_t lane[TK_LANE_BITS];
+    uint32_t warp[TK_MAX_WARP_BITS];
+} tk_layout;
+
+// Bits of the element number: the sum of log_dim. The lowest bit of axis d within it is
+// tk_layout_shift(l, d).
+unsigned tk_layout_bits(const tk_layout *l);
+unsigned tk_layout_shift(const tk_layout *l, unsigned axis);
+uint32_t tk_layout_eval(const tk_layout *l, uint32_t reg, uint32_t lane, uint32_t warp);
+bool tk_layout_eq(const tk_layout *a, const tk_layout *b);
+// Onto, register bases independent of one another and non-zero, counts in range. `why` says what is
+// wrong.
+bool tk_layout_ok(const tk_layout *l, const char **why);
+// Whether a tile type can have a layout: extents are powers of two.
+bool tk_layout_fits(const tk_type *t, unsigned *bad_axis);
+
+// The blocked layout of a shape: element bits taken with the axes of `order` (fastest first, rank
+// entries) from low to high: first `vec` bits to registers, then lanes, then `warps` bits of warps,
+// the rest to registers. Where the tile is smaller, the remaining lane and warp bases are zero.
+tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
+                            unsigned warps);
+
+// ---- What ops do to layouts. Results are made valid again by dropping register bits that became
+// copies.
+tk_layout tk_layout_reshape(const tk_layout *l, unsigned rank, const int64_t *dim); // same bases
+tk_layout tk_layout_permute(const tk_layout *l,
+                            const uint8_t *perm); // axis i of the result is axis perm[i]
+// The layout of the same tile with axis reduced to extent 1: its bits go to zero.
+tk_layout tk_layout_slice(const tk_layout *l, unsigned axis);
+
+// ---- Questions, answered by ranks of small bit matrices
+// Lanes and warps that hold copies: a bit is set where a thread with that index bit set holds only
+// what the thread without it holds. Only the thread with all these bits 0 owns its elements.
+void tk_layout_copies(const tk_layout *l, uint32_t *lane_mask, uint32_t *warp_mask);
+// How many low register bits walk consecutive elements of `axis` (bases 1 << shift, 2 << shift,
+// ...).
+unsigned tk_layout_vector(const tk_layout *l, unsigned axis);
+
+typedef enum {
+    TK_MOVE_NONE,   // the same place
+    TK_MOVE_RENAME, // other registers of the same thread
+    TK_MOVE_LANES,  // within the warp
+    TK_MOVE_SHARED, // through shared memory
+} tk_move;
+// What a conversion from a to b (the same shape) has to do.
+tk_move tk_layout_move(const tk_layout *a, const tk_layout *b);
+// A place that holds element `e` in layout l: the one with the least bits; for RENAME and LANES the
+// source register (and lane) for a destination place is tk_layout_find of its element restricted to
+// the same warp (and lane).
+typedef struct tk_place_bits {
+    uint32_t reg, lane, warp;
+} tk_place_bits;
+bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane, uint32_t warp,
+                    bool any_warp, tk_place_bits *out);
+
+// Text: "[64, 64] reg 1 2 4 lane 8 16 32 64 128 warp 256 512" and back (what ir/parse reads).
+void tk_layout_print(tk_buf *out, const tk_layout *l);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU back end hands to the run time: an image and how it is launched.
+//
+// The kernel's parameters, in order, each naturally aligned (image.param has the offsets):
+//   for each tensor of the IR kernel, in order: its address (u64), its sizes (i32 each), its
+//   strides in elements (i64 each); for each scalar: its value in its type (bool as one byte); at
+//   last the counts of the grid's axes (i32 each).
+// Tensors and scalars stand in the order of the IR kernel's parameters. Programs are blocks along x
+// of a one-dimensional launch; the kernel splits its number by the counts, axis 0 fastest.
+#ifndef TK_PTX_IMAGE_H
+#define TK_PTX_IMAGE_H
+
+#include "ir/ir.h"
+#include "ir/note.h"
+
+// What the caller promises of each tensor; a kernel compiled with a promise must only be launched
+// where it holds.
+typedef struct tk_tensor_facts {
+    bool unit_last; // the last dimension's stride is 1
+    bool aligned16; // the address and all other strides (in bytes) are multiples of 16
+} tk_tensor_facts;
+
+typedef enum {
+    TK_SLOT_ADDRESS,
+    TK_SLOT_SIZE,
+    TK_SLOT_STRIDE,
+    TK_SLOT_SCALAR,
+    TK_SLOT_GRID
+} tk_slot_kind;
+
+typedef struct tk_param_slot {
+    tk_slot_kind kind;
+    uint32_t param;  // IR parameter; GRID: axis
+    uint32_t axis;   // SIZE, STRIDE
+    uint32_t offset; // bytes from the start of the parameter block
+    uint32_t size;   // bytes
+} tk_param_slot;
+
+typedef struct tk_image {
+    const char *kernel; // entry name in the image
+    const char *ptx;    // text, 0-terminated
+    size_t ptx_size;
+    const void *cubin; // where an assembler was at hand, else NULL
+    size_t cubin_size;
+    const char *arch; // "sm_90a"
+    uint32_t threads; // a block
+    uint32_t shared;  // bytes of dynamic shared memory
+    uint32_t ngrid;
+    uint32_t nslot;
+    tk_param_slot *slot;
+    uint32_t param_bytes;
+} tk_image;
+
+typedef struct tk_ptx_opts {
+    const char *arch;             // of the target table
+    const tk_tensor_facts *facts; // one per IR parameter (scalars: ignored)
+    bool debug;                   // asserts and prints
+    const char *emit;             // "layout": stop there; "llvm": keep the text; NULL
+    const char **text;            // receives what `emit` asked for
+} tk_ptx_opts;
+
+// Compiles a module (tile level, after the tile pipeline; it is changed) to an image in `arena`.
+// NULL after located diagnostics: what the GPU cannot run yet, a tile extent that is no power of
+// two, too much shared memory.
+tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags);
+
+#endif
