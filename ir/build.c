@@ -3,7 +3,6 @@
 #include "ir/build_internal.h"
 
 // ---- Notes
-// --------------------------------------------------------------------------------------------
 static void unused(tk_bmod *b, tk_span at, const char *what, int64_t n) {
     tk_note_rec *r = tk_note_add(&b->m->notes, "build", "attribute-unused", at, TK_NOTE_INFO,
                                  "'%s' is kept for back ends that use it", what);
@@ -62,7 +61,6 @@ static void note_attributes(tk_bmod *b) {
 }
 
 // ---- Functions
-// ------------------------------------------------------------------------------------------
 static void add_param(tk_bfn *f, const tk_var *v) {
     if (!tk_build_is_passed(v)) {
         return;

@@ -37,7 +37,6 @@ static void with_kind(const call *c, tk_opcode code, tk_kindattr kind) {
 }
 
 // ---- Making and reshaping
-// -----------------------------------------------------------------------------
 // Zeros, a constant, or what is given stretched.
 static void build_fill(const call *c) {
     const tk_type *t = tk_build_part(c->f, c->x, 0);
@@ -94,7 +93,6 @@ static void build_reshape(const call *c) {
 }
 
 // ---- Reductions with a function
-// -------------------------------------------------------------------------
 static void build_combined(const call *c, tk_opcode code) {
     tk_bfn *f = c->f;
     const tk_inst *fn = c->at->fn;
@@ -117,7 +115,6 @@ static void build_combined(const call *c, tk_opcode code) {
 }
 
 // ---- Random numbers
-// -----------------------------------------------------------------------------------
 static void build_philox(const call *c, const tk_type *word, tk_vid out[4]) {
     const tk_type *types[4] = {word, word, word, word};
     tk_op *op = tk_build_emit(c->f, c->x->span, TK_OP_PHILOX, 2, c->v, 4, types, 0);
@@ -157,7 +154,6 @@ static void build_random(const call *c, bool normal) {
 }
 
 // ---- Debugging
-// ----------------------------------------------------------------------------------------
 static void build_claim(const call *c, tk_opcode code) {
     tk_bfn *f = c->f;
     tk_span at = c->x->span;
@@ -186,7 +182,6 @@ static void build_print(const call *c) {
 }
 
 // ---- All
-// ----------------------------------------------------------------------------------------------
 // clang-format off
 static void build_one(const call *c) {
     switch (c->x->u.builtin.id) {

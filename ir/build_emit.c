@@ -3,7 +3,6 @@
 #include "ir/build_internal.h"
 
 // ---- Types
-// ------------------------------------------------------------------------------------------
 const tk_type *tk_build_typeof(const tk_bfn *f, tk_vid v) { return tk_value_type(f->fn, v); }
 
 const tk_type *tk_build_lift(const tk_bfn *f, const tk_type *type, bool varying) {
@@ -31,7 +30,7 @@ static bool same_shape(const tk_type *a, const tk_type *b) {
 }
 
 // ---- Ops
-// -------------------------------------------------------------------------------------------- What
+// What
 // `fast` permits concerns arithmetic on floats.
 static bool is_float_op(const tk_bfn *f, const tk_op *op) {
     bool arithmetic = tk_op_info(op->code)->elementwise || op->code == TK_OP_REDUCE ||
@@ -103,7 +102,6 @@ void tk_build_name(tk_bfn *f, tk_vid v, const char *name) {
 }
 
 // ---- Truth and masks
-// ----------------------------------------------------------------------------------
 tk_vid tk_build_bool(tk_bfn *f, tk_span at, tk_opcode code, tk_vid a, tk_vid b) {
     if (!a || !b) {
         return a ? a : b;
@@ -137,7 +135,6 @@ tk_vid tk_build_active(tk_bfn *f, tk_span at) {
 }
 
 // ---- Slots
-// --------------------------------------------------------------------------------------------
 tk_bslot *tk_build_slot(tk_bfn *f, const tk_var *v) {
     void **place = tk_bmap_at(f->arena, &f->vars, v);
     if (!*place) {

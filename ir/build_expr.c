@@ -27,7 +27,6 @@ const tk_type *tk_build_part(tk_bfn *f, const tk_x *x, uint32_t i) {
 }
 
 // ---- Variables
-// ----------------------------------------------------------------------------------------
 static tk_vid build_var(tk_bfn *f, const tk_x *x) {
     const tk_var *v = x->u.var;
     const tk_bslot *s = tk_bmap_get(&f->vars, v);
@@ -62,7 +61,6 @@ static tk_vid build_dim(tk_bfn *f, const tk_x *x) {
 }
 
 // ---- Operations
-// ---------------------------------------------------------------------------------------
 static tk_vid build_elem(tk_bfn *f, const tk_x *x) {
     tk_vid v[3] = {0};
     TK_CHECK(f->arena, x->n <= 3 && x->n == tk_numop_arity(x->u.elem));
@@ -123,7 +121,7 @@ static tk_vid build_logic(tk_bfn *f, const tk_x *x) {
 }
 
 // ---- Calls
-// -------------------------------------------------------------------------------------------- The
+// The
 // mask as a lifted callee wants it: of the callee's shape.
 static tk_vid callee_mask(tk_bfn *f, tk_span at, const tk_type *want) {
     tk_vid active = tk_build_active(f, at);
@@ -234,7 +232,6 @@ static void build_call(tk_bfn *f, const tk_x *x, uint32_t n, tk_vid *out) {
 }
 
 // ---- All
-// ----------------------------------------------------------------------------------------------
 static tk_vid build_value(tk_bfn *f, const tk_x *x) {
     tk_vid v = 0;
     switch (x->kind) {

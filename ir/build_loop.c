@@ -18,7 +18,6 @@ static void collect_body(tk_bfn *f, tk_bcarry *c, const tk_xblock *body) {
 }
 
 // ---- for that stays for
-// -----------------------------------------------------------------------------------
 static void plain_for(tk_bfn *f, const tk_xs *s, const tk_vid bound[3]) {
     tk_blevel level;
     level_begin(f, &level);
@@ -49,7 +48,7 @@ static void plain_for(tk_bfn *f, const tk_xs *s, const tk_vid bound[3]) {
 }
 
 // ---- Loops that may be left
-// ------------------------------------------------------------------------------- The while of
+// The while of
 // either kind: counted (from, step, trip count) or on a condition.
 typedef struct loop {
     const tk_xs *s;
@@ -128,7 +127,6 @@ static void general_loop(tk_bfn *f, loop *l) {
 }
 
 // ---- Trip count
-// -------------------------------------------------------------------------------------------
 static tk_dtype unsigned_of(tk_dtype t) { return tk_dtype_bits(t) == 64 ? TK_U64 : TK_U32; }
 
 // How often the loop runs, as an unsigned number of the index's width: no difference of two bounds

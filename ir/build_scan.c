@@ -4,7 +4,6 @@
 #include "ir/build_internal.h"
 
 // ---- The map
-// --------------------------------------------------------------------------------------
 struct tk_bmap_entry {
     const void *key;
     void *value;
@@ -49,7 +48,6 @@ void *tk_bmap_get(const tk_bmap *map, const void *key) {
 }
 
 // ---- Ends
-// -------------------------------------------------------------------------------------------
 bool tk_build_varying_if(const tk_xs *s) { return s->kind == TK_XS_IF && s->value->varying; }
 
 unsigned tk_build_block_ends(const tk_xblock *block) {
@@ -100,7 +98,6 @@ unsigned tk_build_ends(const tk_xs *s) {
 }
 
 // ---- Assigned slots
-// -----------------------------------------------------------------------------------
 static void add(tk_bfn *f, tk_bcarry *c, tk_bslot *s) {
     if (s && s->bound && s->mark != f->marks) {
         s->mark = f->marks;
@@ -192,7 +189,6 @@ void tk_build_collect(tk_bfn *f, tk_bcarry *c, const tk_bseq *s) {
 }
 
 // ---- Effects and calls
-// ----------------------------------------------------------------------------------
 typedef struct scan {
     tk_bmod *b;
     tk_binst *in;

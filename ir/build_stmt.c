@@ -27,7 +27,6 @@ static bool settle(tk_bseq *s) {
 }
 
 // ---- Early exits
-// --------------------------------------------------------------------------------------
 static void set_flag(tk_bfn *f, tk_span at, tk_bslot *flag) {
     if (flag->bound) {
         flag->cur = tk_build_const(f, at, flag->type, tk_const_bool(true));
@@ -65,7 +64,6 @@ static void build_return(tk_bfn *f, const tk_xs *s) {
 }
 
 // ---- If
-// -----------------------------------------------------------------------------------------------
 void tk_build_if_regions(tk_bfn *f, tk_span at, tk_vid cond, tk_bseq then, tk_bseq other) {
     tk_bcarry c = {0};
     f->marks++;
@@ -179,7 +177,6 @@ static void build_if(tk_bfn *f, const tk_xs *s, const tk_bseq *after_then,
 }
 
 // ---- Simple statements
-// --------------------------------------------------------------------------------
 void tk_build_assign(tk_bfn *f, tk_span at, const tk_var *var, tk_vid v) {
     tk_bslot *s = tk_build_slot(f, var);
     v = tk_build_stretch(f, at, v, s->type);
@@ -247,7 +244,7 @@ static void build_statement(tk_bfn *f, const tk_xs *s) {
 }
 
 // ---- Sequences
-// ------------------------------------------------------------------------------------------ Puts
+// Puts
 // what follows `s` into the side of it that goes on. False where the structure does not allow it.
 static bool build_with_rest(tk_bfn *f, const tk_xs *s, const tk_bseq *rest) {
     if (s->kind == TK_XS_BLOCK) {

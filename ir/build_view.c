@@ -45,7 +45,6 @@ static void and_mask(tk_bfn *f, tk_span at, view *v, tk_vid mask) {
 }
 
 // ---- In a lifted function: one element of the tensor an element of the lift shape
-// -----------------------------
 static void lanes_view(tk_bfn *f, view *v) {
     const tk_view *of = v->of;
     tk_span at = of->span;
@@ -68,7 +67,7 @@ static void lanes_view(tk_bfn *f, view *v) {
 }
 
 // ---- Whole tiles
-// -------------------------------------------------------------------------------------- The common
+// The common
 // shape of two or more tile indices; each index is stretched to it.
 static const tk_type *common_shape(tk_bfn *f, view *v) {
     const tk_type *common = NULL;
@@ -188,7 +187,6 @@ static tk_op *emit_access(tk_bfn *f, tk_span at, tk_opcode code, const view *v, 
 }
 
 // ---- Load, store, atomics
-// -------------------------------------------------------------------------------
 tk_vid tk_build_load(tk_bfn *f, const tk_x *x) {
     view v;
     build_view(f, x->u.load.view, has_lanes(f) && x->varying, &v);

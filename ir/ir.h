@@ -34,7 +34,6 @@ typedef uint32_t tk_loc; // index into tk_module.locs; 0 = unknown
 
 enum {
     TK_ANY = -1,
-    TK_MAX_GRID = 5,
     TK_MAX_REGION_DEPTH = 1000, // regions in regions: what recursion over a function may rely on
 };
 
@@ -181,7 +180,6 @@ typedef struct tk_module {
 } tk_module;
 
 // ---- Building
-// -----------------------------------------------------------------------------------------
 tk_module *tk_module_new(tk_arena *arena, const tk_sources *sources);
 tk_func *tk_func_new(tk_module *m, const char *name, bool is_kernel); // with an empty body; no grid
 tk_vid tk_func_param(tk_func *f, const tk_type *type, const char *name);
@@ -210,7 +208,6 @@ void tk_op_walk(tk_op *op, void (*f)(void *user, tk_op *op), void *user);
 void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user); // grid, then body
 
 // ---- Text form
-// ----------------------------------------------------------------------------------------
 // parse(print(m)) gives an equal module: names of functions and parameters, types, attributes,
 // order; with locs also the locations (as spans of named files). Values are renumbered in order of
 // appearance.
@@ -221,7 +218,7 @@ void tk_ir_print_op(tk_buf *out, const tk_func *f, const tk_op *op);
 tk_module *tk_ir_parse(tk_arena *arena, tk_sources *sources, uint32_t source, tk_diags *diags);
 
 // ---- Verifier
-// ----------------------------------------------------------------------------------------- Checks
+// Checks
 // everything that ops.def, the types and the level ask for. False and a text naming the op, the
 // rule and the function when it does not hold. Works on modules of any origin (never trusts them):
 // ids in range, dominance, terminators, operand counts, types, attributes, levels, tensor access
@@ -231,7 +228,7 @@ bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why);
 bool tk_ir_verify_at(tk_arena *scratch, const tk_module *m, const char **why, tk_span *where);
 
 // ---- From the checked program
-// --------------------------------------------------------------------------- One function an
+// One function an
 // instance. assert ops are made only where debug is set.
 tk_module *tk_build_module(tk_arena *arena, const tk_sources *sources, const tk_program *p,
                            bool debug);

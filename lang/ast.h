@@ -22,7 +22,6 @@ typedef struct tk_ident {
 } tk_ident;
 
 // ---- Types as written
-// ---------------------------------------------------------------------------------
 typedef enum {
     TK_AT_NAME, // f32, T, f32[BM, 1], in T[M, N]
     TK_AT_FN,   // fn(f32, i32) -> f32
@@ -41,7 +40,6 @@ typedef struct tk_ast_type {
 } tk_ast_type;
 
 // ---- Expressions
-// --------------------------------------------------------------------------------------
 typedef enum {
     TK_E_INT,   // integer literal
     TK_E_FLOAT, // float literal, and inf and nan
@@ -144,7 +142,6 @@ typedef struct tk_expr {
 } tk_expr;
 
 // ---- Statements
-// ---------------------------------------------------------------------------------------
 typedef enum {
     TK_S_LET,
     TK_S_VAR,
@@ -202,7 +199,6 @@ typedef struct tk_stmt {
 } tk_stmt;
 
 // ---- Items
-// --------------------------------------------------------------------------------------------
 // Attributes are kept generally and checked by name in the checker:
 //   @warps(8)  @persistent  @require(no_spills, max_registers(168))  @tune(BM in {64, 128}, warps
 //   in {4, 8}; key M, N)

@@ -40,7 +40,6 @@ typedef struct tk_unit {
 void tk_check_unit(tk_arena *arena, tk_unit *unit, tk_diags *diags);
 
 // ---- Reflection
-// ---------------------------------------------------------------------------------------
 typedef struct tk_kparam {
     const char *name;
     bool is_tensor;
@@ -86,7 +85,7 @@ void tk_unit_kernels(tk_arena *arena, const tk_unit *unit, tk_kernel_info ***lis
 tk_kernel_info *tk_unit_kernel(tk_arena *arena, const tk_unit *unit, const char *name);
 
 // ---- Binding
-// ------------------------------------------------------------------------------------------ What
+// What
 // is known of one argument. Sizes and element type may be unknown (an output still to be
 // allocated).
 typedef struct tk_arg_known {

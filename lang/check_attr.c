@@ -150,7 +150,6 @@ void tk_check_fn_attrs(tk_checker *c, const tk_fn *fn) {
 }
 
 // ---- specialize, tune, require
-// --------------------------------------------------------------------
 static void specialize(tk_checker *c, const tk_attr *a, tk_kernel_attrs *out) {
     static const char *const names[] = {"producers", "consumers"};
     int64_t *const to[] = {&out->producers, &out->consumers};

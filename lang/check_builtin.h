@@ -99,7 +99,7 @@ typedef struct tk_bcall {
 } tk_bcall;
 
 // ---- Arguments (check_builtin_args.c)
-// ----------------------------------------------------------------- Matches the call's arguments
+// Matches the call's arguments
 // with the parameters of `signature`. False after an error.
 bool tk_bi_match(tk_bcall *b, const char *signature);
 // The diagnostic with the signature as its help.
@@ -151,7 +151,6 @@ bool tk_bi_fits(tk_bcall *b, unsigned rank, const int64_t *dim);
 void tk_bi_dims_dep(unsigned rank, int64_t *dim);
 
 // ---- Results (check_builtin_args.c)
-// -------------------------------------------------------------------
 tk_value tk_bi_error(const tk_bcall *b);
 // A BUILTIN node with room for n operands; axis is TK_AXIS_ALL.
 tk_x *tk_bi_node(tk_bcall *b, const tk_type *type, uint32_t n);
@@ -164,7 +163,6 @@ tk_value tk_bi_binary(tk_bcall *b, const tk_type *type, tk_value v, tk_value w);
 const tk_type *tk_bi_pair(tk_bcall *b, const tk_type *x, const tk_type *y);
 
 // ---- Rules
-// --------------------------------------------------------------------------------------------
 #define TK_RULE_PROTOTYPE(RULE, FUNCTION, MATCH, PLACE) tk_value tk_rule_##FUNCTION(tk_bcall *b);
 TK_RULES(TK_RULE_PROTOTYPE)
 #undef TK_RULE_PROTOTYPE

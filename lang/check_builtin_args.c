@@ -3,7 +3,7 @@
 #include "lang/check_builtin.h"
 
 // ---- Signatures
-// --------------------------------------------------------------------------------------- One
+// One
 // parameter of a signature: "x", "axis = ...", "\"text\"", "...".
 static void parse_param(tk_bcall *b, const char *s, size_t n) {
     while (n && *s == ' ') {
@@ -145,7 +145,6 @@ bool tk_bi_match(tk_bcall *b, const char *signature) {
 }
 
 // ---- Texts
-// --------------------------------------------------------------------------------------------
 const char *tk_bi_arg_text(tk_bcall *b, uint32_t i) {
     enum { LONGEST = 24 };
     const char *text = b->arg[i] ? tk_source_text(b->c, b->arg[i]->span) : NULL;
@@ -164,7 +163,6 @@ const char *tk_bi_type_text(tk_bcall *b, tk_value v) {
 }
 
 // ---- Reading arguments
-// --------------------------------------------------------------------------------
 bool tk_bi_value(tk_bcall *b, uint32_t i, tk_value *out) {
     *out = tk_check_value(b->c, b->arg[i]);
     return out->kind == TK_V_VALUE;
@@ -347,7 +345,6 @@ bool tk_bi_cond(tk_bcall *b, uint32_t i, tk_value *out) {
 }
 
 // ---- Shapes
-// -------------------------------------------------------------------------------------------
 bool tk_bi_dim_eq(int64_t x, int64_t y) { return x == y || x == TK_DIM_DEP || y == TK_DIM_DEP; }
 
 bool tk_bi_shape_eq(const tk_type *x, const tk_type *y) {
@@ -387,7 +384,6 @@ void tk_bi_dims_dep(unsigned rank, int64_t *dim) {
 }
 
 // ---- Results
-// ------------------------------------------------------------------------------------------
 tk_value tk_bi_error(const tk_bcall *b) { return tk_error_value(b->call->span); }
 
 tk_x *tk_bi_node(tk_bcall *b, const tk_type *type, uint32_t n) {

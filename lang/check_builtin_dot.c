@@ -149,7 +149,6 @@ tk_value tk_rule_dot(tk_bcall *b) {
 }
 
 // ---- dot_scaled
-// ---------------------------------------------------------------------------------------
 static bool scaled_dtype(tk_bcall *b, uint32_t i, tk_value v) {
     tk_dtype t = v.type->dtype;
     if (t == TK_DTYPE_DEP || tk_dtype_is_narrow_float(t)) {

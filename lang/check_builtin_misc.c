@@ -3,7 +3,7 @@
 #include "lang/check_builtin.h"
 
 // ---- Random numbers
-// ----------------------------------------------------------------------------------- An integer of
+// An integer of
 // 32 or 64 bits; a literal is taken as one of 64 that holds it.
 static bool read_word(tk_bcall *b, uint32_t i, tk_value *out) {
     if (!tk_bi_value(b, i, out)) {
@@ -59,7 +59,6 @@ tk_value tk_rule_rand(tk_bcall *b) {
 }
 
 // ---- The program and its grid
-// -------------------------------------------------------------------------
 tk_value tk_rule_given(tk_bcall *b) { return tk_check_given(b->c, b->call); }
 
 tk_value tk_rule_program(tk_bcall *b) {
@@ -77,7 +76,6 @@ tk_value tk_rule_program(tk_bcall *b) {
 }
 
 // ---- Debugging
-// ----------------------------------------------------------------------------------------
 // assert(cond, "text") and assume(cond)
 tk_value tk_rule_assert(tk_bcall *b) {
     tk_value cond;

@@ -87,7 +87,6 @@ tk_value tk_error_value(tk_span at);
 const char *tk_source_text(tk_checker *c, tk_span at);
 
 // ---- Values
-// -------------------------------------------------------------------------------------------
 tk_value tk_make_value(tk_checker *c, tk_x *x);             // a run-time value
 tk_value tk_make_int(tk_checker *c, tk_span at, int64_t i); // an untyped constant
 tk_value tk_make_const(tk_checker *c, tk_span at,
@@ -144,7 +143,7 @@ struct tk_inst *tk_combine_instance(tk_checker *c, tk_span at, tk_value f, uint3
                                     const tk_dtype *types);
 
 // ---- Built-in calls (check_builtin*.c)
-// ---------------------------------------------------------------- Finds a built-in by name;
+// Finds a built-in by name;
 // TK_BI_COUNT and *elem = TK_NUM_COUNT where there is none. A row TK_BUILTIN_ELEM gives *elem.
 tk_builtin tk_find_builtin(const char *name, tk_numop *elem);
 // All names of built-ins, for "did you mean".

@@ -56,7 +56,6 @@ typedef struct tk_var {
 } tk_var;
 
 // ---- Expressions
-// --------------------------------------------------------------------------------------
 typedef enum { TK_ORDER_RELAXED, TK_ORDER_ACQUIRE, TK_ORDER_RELEASE, TK_ORDER_ACQ_REL } tk_order;
 typedef enum { TK_SCOPE_DEVICE, TK_SCOPE_BLOCK, TK_SCOPE_SYSTEM } tk_memscope;
 typedef enum { TK_PREC_IEEE, TK_PREC_TF32, TK_PREC_TF32X3 } tk_precision;
@@ -168,7 +167,6 @@ typedef struct tk_x {
 } tk_x;
 
 // ---- Statements
-// ---------------------------------------------------------------------------------------
 typedef enum {
     TK_XS_LET, // binds var[0..nvar) to the value, or to the parts of a tuple; also declares a `var`
     TK_XS_ASSIGN, // var[0] = value
@@ -203,7 +201,6 @@ typedef struct tk_xs {
 } tk_xs;
 
 // ---- Instances and the program
-// ------------------------------------------------------------------------
 enum { TK_FAST_CONTRACT = 1, TK_FAST_APPROX = 2, TK_FAST_FTZ = 4 };
 
 typedef struct tk_inst {

@@ -33,7 +33,6 @@ typedef struct tk_layout_state {
 } tk_layout_state;
 
 // ---- format_space.c
-// -----------------------------------------------------------------------------------
 void tk_make_pieces(tk_layout_state *w);
 bool tk_space_between(const tk_layout_state *w, uint32_t before, uint32_t after);
 uint32_t tk_flat_width(const tk_layout_state *w, uint32_t from,
@@ -43,13 +42,11 @@ bool tk_is_binary(const tk_piece *x);
 bool tk_one_line_block(const tk_layout_state *w, uint32_t open);
 
 // ---- format_line.c
-// ------------------------------------------------------------------------------------
 void tk_new_line(tk_layout_state *w, uint32_t indent);
 void tk_write_flat(tk_layout_state *w, uint32_t from, uint32_t to, uint32_t indent);
 void tk_write_broken(tk_layout_state *w, uint32_t from, uint32_t to, uint32_t indent);
 
 // ---- format.c
-// -----------------------------------------------------------------------------------------
 void tk_write_statements(tk_layout_state *w, uint32_t from, uint32_t to, uint32_t indent);
 
 #endif

@@ -76,11 +76,9 @@ enum {
 };
 
 // ---- lex.l
-// --------------------------------------------------------------------------------------------
 void tk_scan_all(tk_parser *p, void (*each)(tk_parser *p, tk_token *t));
 
 // ---- literal.c
-// ----------------------------------------------------------------------------------------
 int tk_scan_number(tk_parser *p, tk_token *t, const char *s, size_t n);
 int tk_scan_string(tk_parser *p, tk_token *t, const char *s, size_t n);
 void tk_scan_comment(tk_parser *p, uint32_t begin, const char *s, size_t n, bool closed);
@@ -88,7 +86,6 @@ int tk_scan_stray(tk_parser *p, tk_token *t, const char *s, size_t n, bool named
 int tk_scan_operator(tk_parser *p, tk_token *t, const char *s);
 
 // ---- tokens.c
-// -----------------------------------------------------------------------------------------
 void tk_tokenize(tk_parser *p);
 tk_span tk_token_span(const tk_parser *p, const tk_token *t);
 bool tk_ends_operand(int kind); // an operator or a closer may follow, an operand may not
@@ -96,18 +93,17 @@ bool tk_starts_item(const tk_parser *p, uint32_t i); // by words that stand nowh
 uint32_t tk_line_of(const tk_parser *p, uint32_t offset);
 
 // ---- recover.c
-// ----------------------------------------------------------------------------------------
 tk_token *tk_next_token(tk_parser *p);
 void tk_syntax_error(tk_parser *p, const char *const *expected, uint32_t n);
 void tk_too_deep(tk_parser *p, tk_span at);
 
 // ---- format.c
-// ----------------------------------------------------------------------------------------- Writes
+// Writes
 // the tokens and comments of a text without errors in canonical layout.
 void tk_layout(tk_parser *p, tk_buf *out);
 
 // ---- build.c
-// ------------------------------------------------------------------------------------------ Every
+// Every
 // node that the parser makes carries its height, which is limited.
 typedef struct {
     TK_VEC(tk_expr *) v;
@@ -207,7 +203,6 @@ tk_ast_type *tk_t_fn(tk_parser *p, tk_span span, tk_types *args, tk_ast_type *re
 tk_ast_type *tk_t_tuple(tk_parser *p, tk_span span, tk_types *list);
 
 // ---- build_stmt.c
-// -------------------------------------------------------------------------------------
 tk_block *tk_block_new(tk_parser *p, tk_span span, tk_stmts *list, tk_token *open, tk_token *close);
 void tk_block_role(tk_block *b, tk_role role);
 tk_stmts *tk_stmts_add(tk_parser *p, tk_stmts *l, tk_stmt *s); // s NULL: nothing

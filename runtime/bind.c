@@ -118,7 +118,6 @@ tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_ar
 }
 
 // ---- tkc_resolve
-// --------------------------------------------------------------------------------------
 typedef struct resolve_call {
     tkc_kernel *kernel;
     const tkc_arg *args;

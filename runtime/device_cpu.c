@@ -182,7 +182,6 @@ static void report_fault(const launch *l, const cpu_run *r) {
 }
 
 // ---- Check mode
-// ---------------------------------------------------------------------------------------
 static void make_shadows(const launch *l, tk_exec_tensor *tensor) {
     for (uint32_t i = 0; i < l->narg; i++) {
         int64_t n;
@@ -228,7 +227,6 @@ static void check_written(const launch *l, const tk_exec_tensor *tensor) {
 }
 
 // ---- Launch
-// -------------------------------------------------------------------------------------------
 static bool find_grid(const launch *l, cpu_run *r) {
     tk_work *w = l->work;
     const tk_kernel_info *info = l->kernel->info;

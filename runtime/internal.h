@@ -77,13 +77,11 @@ struct tkc_kernel {
 };
 
 // ---- Memory with the config's allocator (work.c)
-// -------------------------------------------------------
 void *mem_alloc(const tkc_config *c, size_t size); // zeroed; NULL
 void mem_free(const tkc_config *c, void *p);
 bool text_copy(const tkc_config *c, const char *s, size_t n, tkc_text *out);
 
 // ---- Work of one call (work.c)
-// -------------------------------------------------------------------------
 typedef struct tk_work {
     const tkc_config *config;
     tk_guard guard;
@@ -105,12 +103,11 @@ void work_guard_arena(tk_work *w, tk_arena *a);
 void work_fail(tk_work *w, tkc_status s, const char *id, const char *fmt, ...) TK_PRINTF(4, 5);
 
 // ---- Reports (report.c, report_json.c)
-// -----------------------------------------------------------------
 tkc_report *report_make(const tkc_config *c, const tk_sources *s, const tk_diags *d);
 const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d); // NULL: out of memory
 
 // ---- Loading (load.c)
-// ---------------------------------------------------------------------------------- Parses the
+// Parses the
 // root's text and everything that it imports into program->unit. Diagnostics in w.
 void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size);
 // "std/NAME.tk", or NULL.
@@ -119,7 +116,7 @@ const struct tk_embedded *stdlib_find(const char *path);
 char *read_file(tk_arena *a, const char *path, size_t *size, const char **why);
 
 // ---- Binding and compiling (bind.c, variant.c)
-// --------------------------------------------------------- A copy of the program's unit for one
+// A copy of the program's unit for one
 // call, with names and sources that may grow without touching the kernel's.
 tk_unit *unit_view(tk_work *w, const tkc_kernel *k);
 // Arguments as the checker sees them; NULL after w's diagnostics. `exact`: everything must be known
@@ -134,7 +131,7 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
 void variants_destroy(tkc_kernel *k);
 
 // ---- Devices (device.c; one file a device)
-// ------------------------------------------------------------- What a device is given: everything
+// What a device is given: everything
 // is checked already.
 typedef struct launch {
     tk_work *work;

@@ -69,7 +69,6 @@ static inline e2e_arg e2e_float(const char *name, double x) {
 }
 
 // ---- Inside
-// -------------------------------------------------------------------------------------------
 typedef struct e2e_state {
     e2e_run *r;
     tk_arena *arena;

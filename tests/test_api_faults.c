@@ -126,7 +126,6 @@ Test(faults, reports_under_want_of_memory) {
 }
 
 // ---- Threads
-// ------------------------------------------------------------------------------------------
 enum { THREADS = 8, ROUNDS = 20 };
 
 typedef struct shared {

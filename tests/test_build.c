@@ -30,7 +30,6 @@ static void expect(const char *source, uint32_t n, const int32_t *x, uint32_t m,
 #define KERNEL "kernel k(x: in i32[N], y: inout i32[M]) {\n"
 
 // ---- Loops
-// ----------------------------------------------------------------------------------------------
 Test(build_loops, break_in_for) {
     expect(KERNEL "var s = 0; var c = 0;\n"
                   "for i in 0 .. N { if x[i] < 0 { break; } s += x[i]; c += 1; }\n"
@@ -218,7 +217,6 @@ Test(build_loops, constant_steps_and_index_types) {
 }
 
 // ---- Returns
-// --------------------------------------------------------------------------------------------
 Test(build_returns, from_nested_loops) {
     const char *k = "fn find(x: in i32[N], v: i32) -> (i32, i32) {\n"
                     "  var steps = 0;\n"
@@ -317,7 +315,6 @@ Test(build_returns, very_many_in_a_loop) {
 }
 
 // ---- Logic
-// ------------------------------------------------------------------------------------------------
 Test(build_logic, short_circuit) {
     const char *k =
         "fn seen(y: inout i32[M], at: i32, r: bool) -> bool { y[at] = y[at] + 1; return r; "
@@ -330,7 +327,6 @@ Test(build_logic, short_circuit) {
 }
 
 // ---- Lifted functions
-// -----------------------------------------------------------------------------------
 static const int32_t lanes[16] = {-9, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 1000};
 
 // y = f(x) for each element: as a tile of 16, and of [4, 4] through two steps.
@@ -563,7 +559,6 @@ Test(build_lifted, broadcasting_arguments) {
 }
 
 // ---- Effects in lifted functions
-// ------------------------------------------------------------------------------
 Test(build_effects, stores_under_conditions) {
     const char *k =
         "fn put(y: inout i32[M], i: i32, v: i32) {\n"
@@ -618,7 +613,6 @@ Test(build_effects, asserts_under_conditions) {
 }
 
 // ---- Reductions with functions
-// --------------------------------------------------------------------------------
 Test(build_combine, of_one) {
     expect("fn g(a: i32, b: i32) -> i32 { if a < b { return b; } return a; }\n" KERNEL
            "y[0] = reduce(x[0 +: 7], f = g); y[1 +: 1] = reduce(x[0 +: 7], axis = 0, f = g); }",
@@ -644,7 +638,6 @@ Test(build_combine, scan) {
 }
 
 // ---- Captures, optional parameters
-// ------------------------------------------------------------------------------
 Test(build_captures, of_the_kernel) {
     static const char source[] =
         "kernel base<f: fn(i32) -> i32 = same>(x: in i32[N], y: inout i32[M], k: i32 = 3) {\n"
@@ -683,7 +676,6 @@ Test(build_captures, optional) {
 }
 
 // ---- Views
-// ------------------------------------------------------------------------------------------------
 Test(build_views, masks_and_else) {
     enum { R = 5, C = 7 };
     static const char source[] =
@@ -736,7 +728,6 @@ Test(build_views, gather_in_lifted_function) {
 }
 
 // ---- Built-ins made of several ops
-// ----------------------------------------------------------------------------
 Test(build_random, words_and_normal) {
     static const char source[] = "kernel k(y: out f32[N], z: out f32[N], s: i64) { let o = "
                                  "iota(8); y[0 +: 8] = rand(s, o);\n"
@@ -766,7 +757,6 @@ Test(build_shapes, split_transpose_full) {
 }
 
 // ---- Shape of what is built
-// -------------------------------------------------------------------------------------
 static e2e_run build(const char *source) {
     static int32_t x[4];
     static int32_t y[4];

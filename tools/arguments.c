@@ -125,7 +125,6 @@ static bool take_sizes(tool *t, const session *s, const kernel_settings *k, argu
 }
 
 // ---- Element types of arrays that were written without one
-// --------------------------------------------
 
 static bool makes_integers(const array *a) {
     return a->kind == ARRAY_RANDINT || a->kind == ARRAY_IOTA;

@@ -22,7 +22,6 @@ static const generator generators[] = {
 enum { NGENERATOR = sizeof generators / sizeof *generators };
 
 // ---- Element types
-// ----------------------------------------------------------------------------------
 
 int dtype_digits(tkc_dtype t) {
     switch (t) {
@@ -142,7 +141,6 @@ bool array_set_dtype(tool *t, array *a, tkc_dtype dtype) {
 }
 
 // ---- Grammar
-// ----------------------------------------------------------------------------------------
 
 static bool wrong(tool *t, const array *a, const char *why) {
     tool_usage(t, "--in %s=%s: %s", a->name, a->text, why);

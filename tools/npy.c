@@ -38,7 +38,6 @@ bool tensor_size(uint32_t rank, const int64_t *dim, size_t elem, size_t *count, 
 }
 
 // ---- Reading
-// --------------------------------------------------------------------------------------
 
 typedef struct reader {
     tool *t;
@@ -318,7 +317,6 @@ bool npy_read(tool *t, const char *path, bool data, npy *out) {
 }
 
 // ---- Writing
-// --------------------------------------------------------------------------------------
 
 static const char *descr_of(tkc_dtype t) {
     switch (t) {
