@@ -37,6 +37,7 @@ static void with_kind(const call *c, tk_opcode code, tk_kindattr kind) {
 }
 
 // ---- Making and reshaping
+
 // Zeros, a constant, or what is given stretched.
 static void build_fill(const call *c) {
     const tk_type *t = tk_build_part(c->f, c->x, 0);
@@ -182,6 +183,7 @@ static void build_print(const call *c) {
 }
 
 // ---- All
+
 // clang-format off
 static void build_one(const call *c) {
     switch (c->x->u.builtin.id) {

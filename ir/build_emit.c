@@ -30,6 +30,7 @@ static bool same_shape(const tk_type *a, const tk_type *b) {
 }
 
 // ---- Ops
+
 // What
 // `fast` permits concerns arithmetic on floats.
 static bool is_float_op(const tk_bfn *f, const tk_op *op) {

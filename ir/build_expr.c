@@ -121,6 +121,7 @@ static tk_vid build_logic(tk_bfn *f, const tk_x *x) {
 }
 
 // ---- Calls
+
 // The
 // mask as a lifted callee wants it: of the callee's shape.
 static tk_vid callee_mask(tk_bfn *f, tk_span at, const tk_type *want) {

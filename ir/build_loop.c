@@ -48,6 +48,7 @@ static void plain_for(tk_bfn *f, const tk_xs *s, const tk_vid bound[3]) {
 }
 
 // ---- Loops that may be left
+
 // The while of
 // either kind: counted (from, step, trip count) or on a condition.
 typedef struct loop {

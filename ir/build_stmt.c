@@ -244,6 +244,7 @@ static void build_statement(tk_bfn *f, const tk_xs *s) {
 }
 
 // ---- Sequences
+
 // Puts
 // what follows `s` into the side of it that goes on. False where the structure does not allow it.
 static bool build_with_rest(tk_bfn *f, const tk_xs *s, const tk_bseq *rest) {

@@ -67,6 +67,7 @@ static void lanes_view(tk_bfn *f, view *v) {
 }
 
 // ---- Whole tiles
+
 // The common
 // shape of two or more tile indices; each index is stretched to it.
 static const tk_type *common_shape(tk_bfn *f, view *v) {

@@ -47,6 +47,7 @@ bool tk_region_has_lanes(const tk_region *region) {
 }
 
 // ---- Combining ----------------------------------------------------------------------------------
+
 // Elements are numbered through all rows. A combination has the number of its result.
 
 // Runs the region on n combinations whose arguments are in place; the results go to elements

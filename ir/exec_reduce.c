@@ -177,6 +177,7 @@ void tk_emit_reduce(tk_planner *p) {
 }
 
 // ---- arg_reduce ---------------------------------------------------------------------------------
+
 // A NaN is best of all, for the least and for the greatest; among equals the first stays.
 
 #define ARG_INT(ID, T, NAME, BETTER)                                                               \

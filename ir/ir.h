@@ -208,6 +208,7 @@ void tk_op_walk(tk_op *op, void (*f)(void *user, tk_op *op), void *user);
 void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user); // grid, then body
 
 // ---- Text form
+
 // parse(print(m)) gives an equal module: names of functions and parameters, types, attributes,
 // order; with locs also the locations (as spans of named files). Values are renumbered in order of
 // appearance.
@@ -218,18 +219,18 @@ void tk_ir_print_op(tk_buf *out, const tk_func *f, const tk_op *op);
 tk_module *tk_ir_parse(tk_arena *arena, tk_sources *sources, uint32_t source, tk_diags *diags);
 
 // ---- Verifier
-// Checks
-// everything that ops.def, the types and the level ask for. False and a text naming the op, the
-// rule and the function when it does not hold. Works on modules of any origin (never trusts them):
-// ids in range, dominance, terminators, operand counts, types, attributes, levels, tensor access
-// (no load of an out tensor ...).
+
+// Checks everything that ops.def, the types and the level ask for. False and a text naming the op,
+// the rule and the function when it does not hold. Works on modules of any origin (never trusts
+// them): ids in range, dominance, terminators, operand counts, types, attributes, levels, tensor
+// access (no load of an out tensor ...).
 bool tk_ir_verify(tk_arena *scratch, const tk_module *m, const char **why);
 // The same, with the op's (or function's) place in `where`; no place where there is none.
 bool tk_ir_verify_at(tk_arena *scratch, const tk_module *m, const char **why, tk_span *where);
 
 // ---- From the checked program
-// One function an
-// instance. assert ops are made only where debug is set.
+
+// One function an instance. assert ops are made only where debug is set.
 tk_module *tk_build_module(tk_arena *arena, const tk_sources *sources, const tk_program *p,
                            bool debug);
 

@@ -48,6 +48,7 @@ tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *or
                             unsigned warps);
 
 // ---- What ops do to layouts. Results are made valid again by dropping register bits that became
+
 // copies.
 tk_layout tk_layout_reshape(const tk_layout *l, unsigned rank, const int64_t *dim); // same bases
 tk_layout tk_layout_permute(const tk_layout *l,
@@ -56,6 +57,7 @@ tk_layout tk_layout_permute(const tk_layout *l,
 tk_layout tk_layout_slice(const tk_layout *l, unsigned axis);
 
 // ---- Questions, answered by ranks of small bit matrices
+
 // Lanes and warps that hold copies: a bit is set where a thread with that index bit set holds only
 // what the thread without it holds. Only the thread with all these bits 0 owns its elements.
 void tk_layout_copies(const tk_layout *l, uint32_t *lane_mask, uint32_t *warp_mask);

@@ -199,6 +199,7 @@ typedef struct tk_stmt {
 } tk_stmt;
 
 // ---- Items
+
 // Attributes are kept generally and checked by name in the checker:
 //   @warps(8)  @persistent  @require(no_spills, max_registers(168))  @tune(BM in {64, 128}, warps
 //   in {4, 8}; key M, N)

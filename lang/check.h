@@ -85,6 +85,7 @@ void tk_unit_kernels(tk_arena *arena, const tk_unit *unit, tk_kernel_info ***lis
 tk_kernel_info *tk_unit_kernel(tk_arena *arena, const tk_unit *unit, const char *name);
 
 // ---- Binding
+
 // What
 // is known of one argument. Sizes and element type may be unknown (an output still to be
 // allocated).

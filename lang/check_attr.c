@@ -68,6 +68,7 @@ static int64_t one_number(tk_checker *c, const tk_attr *a, int64_t lo, int64_t h
 }
 
 // ---- fastmath -----------------------------------------------------------------------------------
+
 // The word of an argument: a name alone, however it was parsed.
 static const char *word(const tk_attr_arg *x) {
     if (x->is_set || x->list.n) {

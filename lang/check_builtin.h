@@ -99,6 +99,7 @@ typedef struct tk_bcall {
 } tk_bcall;
 
 // ---- Arguments (check_builtin_args.c)
+
 // Matches the call's arguments
 // with the parameters of `signature`. False after an error.
 bool tk_bi_match(tk_bcall *b, const char *signature);

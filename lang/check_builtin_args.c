@@ -3,6 +3,7 @@
 #include "lang/check_builtin.h"
 
 // ---- Signatures
+
 // One
 // parameter of a signature: "x", "axis = ...", "\"text\"", "...".
 static void parse_param(tk_bcall *b, const char *s, size_t n) {

@@ -3,6 +3,7 @@
 #include "lang/check_builtin.h"
 
 // ---- Random numbers
+
 // An integer of
 // 32 or 64 bits; a literal is taken as one of 64 that holds it.
 static bool read_word(tk_bcall *b, uint32_t i, tk_value *out) {
@@ -76,6 +77,7 @@ tk_value tk_rule_program(tk_bcall *b) {
 }
 
 // ---- Debugging
+
 // assert(cond, "text") and assume(cond)
 tk_value tk_rule_assert(tk_bcall *b) {
     tk_value cond;

@@ -24,6 +24,7 @@ static tk_value cast_call(tk_checker *c, const tk_expr *e, tk_dtype to) {
 }
 
 // ---- Calls through a signature ------------------------------------------------------------------
+
 // Arguments in order, converted to the signature; a tile may stand for a scalar.
 static bool sig_args(tk_checker *c, const tk_expr *e, const tk_fnval *fv, tk_value *out) {
     const tk_sig *s = fv->sig;

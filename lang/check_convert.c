@@ -166,6 +166,7 @@ tk_value tk_cast_value(tk_checker *c, tk_span at, tk_dtype to, tk_value v) {
 }
 
 // ---- The common type of operands --------------------------------------------------------------
+
 // The type in which a mismatch of a and b could be settled by casting one.
 static tk_dtype wider(tk_dtype a, tk_dtype b) {
     bool fa = tk_dtype_is_float(a), fb = tk_dtype_is_float(b);

@@ -151,6 +151,7 @@ void tk_suggest(tk_checker *c, tk_diag *d, tk_span at, const char *name);
 
 bool tk_name_is_free(tk_checker *c, tk_ident id); // no word of the language; reported
 // ---- Texts ----------------------------------------------------------------------------------
+
 // The source text of a span on one line, or NULL where it is long or spans lines.
 const char *tk_source_text(tk_checker *c, tk_span at);
 tk_span tk_span_join(tk_span a, tk_span b);

@@ -17,6 +17,7 @@ static bool into(tk_checker *c, tk_xblock **out, const tk_block *b, const tk_stm
 }
 
 // ---- if -----------------------------------------------------------------------------------------
+
 // A condition of if or while: a bool scalar.
 static tk_value condition(tk_checker *c, const tk_expr *e, const char *what) {
     tk_value v = tk_check_value(c, e);

@@ -59,6 +59,10 @@ void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_pr
     uint32_t n = fn->grid.n;
     tk_x **count = TK_NEW_ARRAY(c->arena, tk_x *, n);
     tk_var **var = TK_NEW_ARRAY(c->arena, tk_var *, n);
+    if (n > TK_MAX_GRID) {
+        tk_err(c, fn->grid.at[TK_MAX_GRID].name.span, "bad-grid",
+               "a grid has at most %d axes, not %u", TK_MAX_GRID, n);
+    }
     for (uint32_t i = 0; i < n; i++) {
         count[i] = grid_count(c, &fn->grid.at[i]);
     }
@@ -78,6 +82,7 @@ void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_pr
 }
 
 // ---- In general -------------------------------------------------------------------------------
+
 // The values of a general walk: fixed ones as they are, defaults where asked for, else dependent.
 static void general_values(tk_checker *c, const tk_kernel_def *def, bool defaults, tk_value *cval,
                            tk_bound_fn *fn) {

@@ -73,6 +73,7 @@ static tk_value index_tile(tk_checker *c, const tk_expr *e, tk_value base) {
 }
 
 // ---- Tensors ----------------------------------------------------------------------------------
+
 // An index: an integer scalar or tile; constants become i32, or i64 where they need it.
 static tk_value index_value(tk_checker *c, const tk_expr *at) {
     tk_value v = tk_check_value(c, at);

@@ -143,6 +143,7 @@ struct tk_inst *tk_combine_instance(tk_checker *c, tk_span at, tk_value f, uint3
                                     const tk_dtype *types);
 
 // ---- Built-in calls (check_builtin*.c)
+
 // Finds a built-in by name;
 // TK_BI_COUNT and *elem = TK_NUM_COUNT where there is none. A row TK_BUILTIN_ELEM gives *elem.
 tk_builtin tk_find_builtin(const char *name, tk_numop *elem);

@@ -155,6 +155,7 @@ tk_kernel_def *tk_kernel_define(tk_checker *c, const tk_entry *e, bool report) {
 }
 
 // ---- Evaluating one compile-time parameter ------------------------------------------------------
+
 // The scope of a default: the parameters before it and the run-time dimensions as constants.
 static tk_scope *default_scope(tk_checker *c, const tk_kernel_def *def, uint32_t j, uint32_t file,
                                const tk_value *cval, const int64_t *dim) {

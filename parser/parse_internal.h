@@ -98,11 +98,13 @@ void tk_syntax_error(tk_parser *p, const char *const *expected, uint32_t n);
 void tk_too_deep(tk_parser *p, tk_span at);
 
 // ---- format.c
+
 // Writes
 // the tokens and comments of a text without errors in canonical layout.
 void tk_layout(tk_parser *p, tk_buf *out);
 
 // ---- build.c
+
 // Every
 // node that the parser makes carries its height, which is limited.
 typedef struct {

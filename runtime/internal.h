@@ -107,6 +107,7 @@ tkc_report *report_make(const tkc_config *c, const tk_sources *s, const tk_diags
 const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d); // NULL: out of memory
 
 // ---- Loading (load.c)
+
 // Parses the
 // root's text and everything that it imports into program->unit. Diagnostics in w.
 void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size);
@@ -116,6 +117,7 @@ const struct tk_embedded *stdlib_find(const char *path);
 char *read_file(tk_arena *a, const char *path, size_t *size, const char **why);
 
 // ---- Binding and compiling (bind.c, variant.c)
+
 // A copy of the program's unit for one
 // call, with names and sources that may grow without touching the kernel's.
 tk_unit *unit_view(tk_work *w, const tkc_kernel *k);
@@ -131,6 +133,7 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
 void variants_destroy(tkc_kernel *k);
 
 // ---- Devices (device.c; one file a device)
+
 // What a device is given: everything
 // is checked already.
 typedef struct launch {
