@@ -15,6 +15,7 @@
 enum {
     TK_MAX_RANK = 5,        // of a tile
     TK_MAX_TENSOR_RANK = 8, // of a tensor
+    TK_MAX_GRID = 5,        // axes of a grid
 };
 #define TK_MAX_TILE_ELEMS                                                                          \
     ((int64_t)1 << 24)           // more elements in one tile is an error that names the limit
