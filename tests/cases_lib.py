@@ -85,7 +85,8 @@ def value(x):
     """Float64 values of an Array, without the library; integers as they are."""
     if x.dtype in SMALL:
         return decoded(x.dtype)[codes_of(x)]
-    return x.bits.astype(np.float64) if x.dtype in FLOATS else x.bits
+    with np.errstate(invalid="ignore"):
+        return x.bits.astype(np.float64) if x.dtype in FLOATS else x.bits
 
 
 def nans(x):

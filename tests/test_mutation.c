@@ -376,6 +376,7 @@ Test(B59, B59_division_by_literal_zero) {
 
 // Sizes that are no sizes: refused by a message, never an allocation of their product.
 Test(B59, B59_great_sizes) {
+    // clang-format off
     static const char *const texts[] = {
         "kernel k(x: inout f32[N]) { x[0 +: 0] = 1; }",
         "kernel k(x: inout f32[N]) { x[0 +: -1] = 1; }",
@@ -383,12 +384,10 @@ Test(B59, B59_great_sizes) {
         "kernel k(x: inout f32[N]) { x[0 +: 4294967296] = 1; }",
         "kernel k(x: inout f32[N]) { x[0 +: 9223372036854775807] = 1; }",
         "kernel k(x: inout f32[N]) { let a = zeros([65536, 65536], f32); x[0] = sum(a); }",
-        "kernel k(x: inout f32[N]) { let a = zeros([2147483647, 2147483647, 4], f32); x[0] = "
-        "sum(a); }",
+        "kernel k(x: inout f32[N]) { let a = zeros([2147483647, 2147483647, 4], f32); x[0] = sum(a); }",
         "kernel k(x: inout f32[N]) { let a = iota(2147483647); x[0] = f32(sum(a)); }",
         "kernel k(x: inout f32[N]) { let a = iota(1 << 62); x[0] = f32(sum(a)); }",
-        "kernel k(x: inout f32[N]) { let a = broadcast(x[0 +: 1], [1 << 20, 1 << 20]); x[0] = "
-        "sum(a); }",
+        "kernel k(x: inout f32[N]) { let a = broadcast(x[0 +: 1], [1 << 20, 1 << 20]); x[0] = sum(a); }",
         "kernel k(x: inout f32[N]) { let a = histogram(iota(8), 1 << 40); x[0] = f32(sum(a)); }",
         "kernel k(x: inout f32[N]) { let (a, b) = topk(x[0 +: 8], 1 << 40, 0); x[0] = sum(a); }",
         "kernel k(x: inout f32[9223372036854775807]) { x[0] = 1; }",
@@ -402,9 +401,9 @@ Test(B59, B59_great_sizes) {
         "kernel k(x: inout f32[N]) { for i in 0 .. 9 pipeline(1000000000) { x[0] = 1; } }",
         "@warps(99999999999) kernel k(x: inout f32[N]) { x[0] = 1; }",
         "kernel k(x: inout f32[N]) grid (i in 9223372036854775807) { x[0] = 1; }",
-        "kernel k(x: inout f32[N]) grid (i in 2147483647, j in 2147483647, l in 2147483647) { x[0] "
-        "= 1; }",
+        "kernel k(x: inout f32[N]) grid (i in 2147483647, j in 2147483647, l in 2147483647) { x[0] = 1; }",
     };
+    // clang-format on
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         try_text(texts[i], strlen(texts[i]), "size", texts[i], i);
     }
