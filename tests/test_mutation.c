@@ -352,10 +352,10 @@ Test(B59, B59_nul) {
 }
 
 Test(B59, B59_division_by_literal_zero) {
+    // clang-format off
     static const char *const texts[] = {
         "kernel k(x: inout i32[N]) { x[0] = x[0] / 0; x[1] = x[1] % 0; }",
-        "kernel k(x: inout i32[N]) { x[0] = 1 / 0; x[1] = 1 % 0; x[2] = -9223372036854775807 / -1; "
-        "}",
+        "kernel k(x: inout i32[N]) { x[0] = 1 / 0; x[1] = 1 % 0; x[2] = -9223372036854775807 / -1; }",
         "kernel k(x: inout i32[N]) { x[0] = i32(-2147483648) / -1; x[1] = i32(-2147483648) % -1; }",
         "kernel k(x: inout f32[N]) { x[0] = 1.0 / 0.0; x[1] = 0.0 / 0; x[2] = 1.0 % 0.0; }",
         "const A = 1 / 0; const B = 7 % 0; kernel k(x: inout i32[N]) { x[0] = A + B; }",
@@ -369,6 +369,7 @@ Test(B59, B59_division_by_literal_zero) {
         "kernel k(x: inout i32[N]) { let a = iota(4) / 0 + mulhi(iota(4), 0) + cdiv(iota(4), 0); }",
         "kernel k(x: inout i32[N]) { x[0] = 1 << 64; x[1] = 1 << -1; x[2] = x[0] >> 200; }",
     };
+    // clang-format on
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         try_text(texts[i], strlen(texts[i]), "zero", texts[i], i);
     }
