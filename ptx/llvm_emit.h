@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the laid-out IR to LLVM IR: what the emitter's files share. Only files named ptx/llvm_*.c
+// include this.
+//
+// One block of threads runs one program. A scalar of the IR is one LLVM value, the same in all
+// threads of the block; a tile is an array of LLVM values, one per register of its layout (1 <<
+// layout->regs). Element types: bool is i1, integers iN, f16 half, bf16 bfloat, f8 its code as i8;
+// in memory a bool is a byte.
+//
+// All control flow of the IR is uniform, so every thread reaches every barrier. Work that only some
+// threads do (a store by the owner of an element, a lane that holds a copy) is guarded inside one
+// op's emission by tk_emit_if / tk_emit_end.
+//
+// Shared memory. An op that works across threads uses the block's scratch from byte op->at.shared
+// on (0 where not set); its size is what tk_emit_scratch says. Such an op is bracketed by barriers:
+// tk_emit_barrier before its first write (others may still read what the last op left) and between
+// writing and reading.
+//
+// Numerics: no fast-math flag is set unless op->fast asks for it, so LLVM and the assembler keep
+// every operation apart.
+#ifndef TK_PTX_LLVM_EMIT_H
+#define TK_PTX_LLVM_EMIT_H
+
+#include "ir/ir.h"
+#include "ir/layout.h"
+#include "lower/target.h"
+#include "ptx/image.h"
+
+#include <llvm-c/Core.h>
+
+typedef struct tk_emit {
+    tk_arena *arena;
+    tk_diags *diags;
+    const tk_module *m;
+    const tk_func *f;
+    const tk_target *target;
+    const tk_ptx_opts *opts;
+    LLVMContextRef ctx;
+    LLVMModuleRef mod;
+    LLVMBuilderRef b;
+    LLVMValueRef fn;
+    LLVMValueRef shared;           // [0 x i8] addrspace(3): the dynamic shared memory
+    LLVMValueRef tid, lane, warp;  // i32, made at entry
+    unsigned warps;                // of a block, a power of two
+    LLVMValueRef **value;          // per tk_vid: its registers; NULL before its definition
+    uint32_t scratch;              // greatest byte of shared memory used so far
+    LLVMValueRef *program;         // i32 per grid axis
+    LLVMValueRef *grid;            // i32 per grid axis: counts
+    struct tk_tensor_args *tensor; // per kernel parameter
+    struct tk_coord_cache *coords;
+    bool refused; // a diagnostic was given: the result is thrown away
+} tk_emit;
+
+// ---- Values
+uint32_t tk_emit_regs(const tk_emit *e, tk_vid v);           // registers of a value: 1 for a scalar
+LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v);       // its LLVM values
+LLVMValueRef *tk_emit_new(tk_emit *e, tk_vid v);             // room for them, to be filled in
+const tk_layout *tk_emit_layout(const tk_emit *e, tk_vid v); // NULL for a scalar
+LLVMTypeRef
+tk_emit_type(const tk_emit *e,
+             tk_dtype t); // in registers: i1, iN, half, bfloat, float, double, i8 for f8
+LLVMTypeRef tk_emit_mem_type(const tk_emit *e, tk_dtype t); // in memory: i8 for bool, else the same
+LLVMValueRef tk_emit_const(const tk_emit *e, tk_const k);
+LLVMValueRef tk_emit_i32(const tk_emit *e, int64_t x);
+LLVMValueRef tk_emit_i64(const tk_emit *e, int64_t x);
+// Memory form and back (bool <-> byte).
+LLVMValueRef tk_emit_to_mem(tk_emit *e, tk_dtype t, LLVMValueRef x);
+LLVMValueRef tk_emit_from_mem(tk_emit *e, tk_dtype t, LLVMValueRef x);
+
+// ---- Elements of a layout
+// Row-major number of the element in register r of this thread: a thread part (cached) xor a
+// constant. i32.
+LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r);
+// The coordinate of axis d of it: i32.
+LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d);
+// i1: this thread owns its elements (it is not a copy); NULL where every thread does.
+LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l);
+
+// ---- Control inside one op
+typedef struct tk_emit_cond {
+    LLVMBasicBlockRef then, end, other;
+} tk_emit_cond;
+tk_emit_cond
+tk_emit_if(tk_emit *e,
+           LLVMValueRef cond); // builder stands in `then`; cond NULL: always (no blocks are made)
+void tk_emit_else(tk_emit *e, tk_emit_cond *c); // builder stands in `other`
+void tk_emit_end(tk_emit *e, tk_emit_cond *c);  // builder stands in `end`
+// A loop of this op's own: for (i = 0; i < n; i++), n an i32 value; the builder stands in the body,
+// *i is its phi.
+typedef struct tk_emit_loop {
+    LLVMBasicBlockRef head, body, end;
+    LLVMValueRef i;
+} tk_emit_loop;
+tk_emit_loop tk_emit_for(tk_emit *e, LLVMValueRef n);
+void tk_emit_for_end(tk_emit *e, tk_emit_loop *l);
+
+// ---- Shared memory
+void tk_emit_barrier(tk_emit *e);
+// Says that the op uses `bytes` of scratch from op->at.shared on.
+void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes);
+// Pointer (addrspace 3) to byte op->at.shared + offset; offset an i32 value or NULL.
+LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset);
+// Writes all elements of tile v (owners only) to scratch from byte `base` on, row-major, in memory
+// form. No barriers.
+void tk_emit_spill(tk_emit *e, const tk_op *op, uint32_t base, tk_vid v);
+void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint32_t base, const tk_layout *l,
+                          tk_dtype t, LLVMValueRef *x);
+// Reads one element by its row-major number (i32 value).
+LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+                           LLVMValueRef element);
+
+// ---- Intrinsics: declared by name, which must exist
+LLVMValueRef tk_emit_intrinsic(tk_emit *e, const char *name, LLVMTypeRef result, uint32_t n,
+                               LLVMValueRef *arg);
+LLVMValueRef tk_emit_shuffle_xor(tk_emit *e, LLVMValueRef x,
+                                 unsigned mask); // any type up to 64 bits
+
+// ---- One element (llvm_elem.c, llvm_cast.c): used by element-wise ops and by reductions, scans
+// and sorts
+LLVMValueRef tk_emit_elem(tk_emit *e, tk_numop op, tk_dtype t, unsigned fast,
+                          const LLVMValueRef *arg);
+LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
+
+// ---- Ops: one function a family; each fills the results of op. What cannot be run is refused with
+// tk_emit_refuse.
+void tk_emit_refuse(tk_emit *e, const tk_op *op, const char *fmt, ...) TK_PRINTF(3, 4);
+void tk_emit_op(tk_emit *e, tk_op *op);              // dispatch (llvm_kernel.c)
+void tk_emit_region(tk_emit *e, const tk_region *r); // all ops but the terminator
+void tk_emit_simple_op(
+    tk_emit *e,
+    tk_op *op); // llvm_shape.c: const iota broadcast reshape permute dim program_id num_programs
+void tk_emit_elementwise_op(tk_emit *e, tk_op *op); // llvm_elem.c: element-wise, cast, bitcast
+void tk_emit_philox_op(tk_emit *e, tk_op *op);      // llvm_elem.c
+void tk_emit_move_op(
+    tk_emit *e, tk_op *op); // llvm_move.c: convert concat interleave deinterleave flip slice gather
+void tk_emit_reduce_op(tk_emit *e, tk_op *op);  // llvm_reduce.c: reduce arg_reduce reduce_fn
+void tk_emit_scan_op(tk_emit *e, tk_op *op);    // llvm_scan.c: scan scan_fn
+void tk_emit_sort_op(tk_emit *e, tk_op *op);    // llvm_sort.c: sort topk histogram
+void tk_emit_dot_op(tk_emit *e, tk_op *op);     // llvm_dot.c: dot dot_scaled
+void tk_emit_memory_op(tk_emit *e, tk_op *op);  // llvm_memory.c: load store
+void tk_emit_atomic_op(tk_emit *e, tk_op *op);  // llvm_atomic.c
+void tk_emit_control_op(tk_emit *e, tk_op *op); // llvm_control.c: if for while
+void tk_emit_debug_op(tk_emit *e, tk_op *op);   // llvm_debug.c: assert assume print
+
+// Calls a combine region on scalars: binds its arguments to `arg`, emits it, and gives what it
+// yields.
+void tk_emit_combine(tk_emit *e, const tk_region *r, const LLVMValueRef *arg, LLVMValueRef *out);
+
+#endif
