@@ -46,6 +46,7 @@ bool tk_layout_fits(const tk_type *t, unsigned *bad_axis);
 // the rest to registers. Where the tile is smaller, the remaining lane and warp bases are zero.
 tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
                             unsigned warps);
+const tk_layout *tk_layout_new(tk_arena *a, tk_layout l); // its copy in the arena
 
 // ---- What ops do to layouts. Results are made valid again by dropping register bits that became
 
@@ -53,6 +54,9 @@ tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *or
 tk_layout tk_layout_reshape(const tk_layout *l, unsigned rank, const int64_t *dim); // same bases
 tk_layout tk_layout_permute(const tk_layout *l,
                             const uint8_t *perm); // axis i of the result is axis perm[i]
+// What a tile of that shape has where a broadcast stretches it to a tile in layout l and no element
+// leaves its thread: l sliced along what is stretched, without the axes in front.
+tk_layout tk_layout_stretched(const tk_layout *l, unsigned rank, const int64_t *dim);
 // The layout of the same tile with axis reduced to extent 1: its bits go to zero.
 tk_layout tk_layout_slice(const tk_layout *l, unsigned axis);
 
@@ -67,15 +71,17 @@ unsigned tk_layout_vector(const tk_layout *l, unsigned axis);
 
 typedef enum {
     TK_MOVE_NONE,   // the same place
-    TK_MOVE_RENAME, // other registers of the same thread
-    TK_MOVE_LANES,  // within the warp
+    TK_MOVE_RENAME, // other registers of the same thread, the same ones in each thread
+    TK_MOVE_LANES,  // within the warp; which register and lane may depend on lane and warp
     TK_MOVE_SHARED, // through shared memory
 } tk_move;
 // What a conversion from a to b (the same shape) has to do.
 tk_move tk_layout_move(const tk_layout *a, const tk_layout *b);
 // A place that holds element `e` in layout l: the one with the least bits; for RENAME and LANES the
 // source register (and lane) for a destination place is tk_layout_find of its element restricted to
-// the same warp (and lane).
+// the same warp (and lane). Linear: for elements of several bits it is the exclusive or of the
+// places of each bit, so that a source's register, lane and warp can be computed as tk_layout_eval
+// does.
 typedef struct tk_place_bits {
     uint32_t reg, lane, warp;
 } tk_place_bits;
