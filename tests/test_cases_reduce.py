@@ -151,6 +151,22 @@ def test_A082_pairs_and_functions():
     assert (y.array.bits[:, 0] == x.bits.max(1)).all() and (n.array.bits[:, 0] == x.bits.argmax(1)).all()
 
 
+@test(64, 96, 100)
+def test_A082_three_at_once(n):
+    """Mean and squared deviations with their count, by the merging rule, against float64."""
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((3, n)).astype(np.float32)
+    y, z = Out((3, 1), "f32"), Out((3, 1), "f32")
+    run("fn merge(m: f32, s: f32, c: f32, n: f32, t: f32, d: f32) -> (f32, f32, f32) {\n"
+        "    let all = c + d;\n    let delta = n - m;\n    return (m + delta * d / all, s + t + delta * delta * c * d / all, all);\n}\n"
+        f"kernel k(x: in f32[3, {n}], y: out f32[3, 1], z: out f32[3, 1]) {{ let t = x[0 +: 3, 0 +: {n}];\n"
+        f"    let (m, s, c) = reduce((t, zeros([3, {n}], f32), full([3, {n}], f32(1))), axis = 1, merge);\n    y[0 +: 3, 0 +: 1] = m; z[0 +: 3, 0 +: 1] = s / c; }}",
+        x=x, y=y, z=z)
+    v = x.astype(np.float64)
+    assert np.abs(y.array.bits[:, 0] - v.mean(1)).max() < n * U * np.abs(v).max()
+    assert np.abs(z.array.bits[:, 0] - v.var(1)).max() < 4 * n * U * (v * v).max()
+
+
 @test(96, 128, 100)
 def test_A082_B32_earlier_first(n):
     """2 x 2 matrices do not commute: the product goes from left to right, in a reduction and in both directions of a scan."""

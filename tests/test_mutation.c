@@ -18,7 +18,7 @@
 #endif
 #endif
 #ifdef SLOW
-enum { TOKEN_STEP = 31, CUT_STEP = 47, DEPTH = 10000 };
+enum { TOKEN_STEP = 13, CUT_STEP = 19, DEPTH = 10000 };
 #else
 enum { TOKEN_STEP = 3, CUT_STEP = 3, DEPTH = 10000 };
 #endif
