@@ -169,8 +169,9 @@ static tk_inst *walk_instance(tk_checker *c, const tk_call *k, const char *key, 
 }
 
 tk_inst *tk_call_instance(tk_checker *c, tk_call *k) {
-    const tk_frame *outer = c->frame;
-    unsigned fast = tk_fn_fast(c, k->fn, outer->inst ? outer->inst->fast : 0);
+    // What @fastmath permits holds in the text that it stands before: not in what is called from
+    // there.
+    unsigned fast = tk_fn_fast(c, k->fn, k->fv->owner ? k->fv->owner->fast : 0);
     const char *key = key_of(c, k, fast);
     if (recurses(c, k, key) || !within_limits(c, k)) {
         return NULL;
