@@ -295,6 +295,25 @@ def test_A025_B01_never_contracted(dtype):
 
 
 @test()
+def test_A025_contraction_where_it_is_permitted():
+    """With the attribute either rounding is right; a function without it keeps two, in a kernel that has it too."""
+    x = values_of("f32")
+    x = x[np.isfinite(x.bits) & (np.abs(x.bits) < 1e30)]
+    one = np.float32(1)
+    twice = (x.bits * np.float32(1.1)) + one
+    once = (x.bits.astype(np.float64) * np.float64(np.float32(1.1)) + 1).astype(np.float32)
+    n = x.shape[0]
+    for on, inner in ((True, ""), (False, "@fastmath(contract)\n"), (True, "@fastmath(contract)\n"), (False, "")):
+        y = Out((n,), "f32")
+        attribute = "@fastmath(contract)\n" if on else ""
+        body_ = f"kernel k(x: in f32[N], y: out f32[N]) {{ let t = x[0 +: {n}]; y[0 +: {n}] = f(t); }}\n"
+        run(f"{inner}fn f(x: f32) -> f32 {{ return x * 1.1 + 1.0; }}\n{attribute}{body_}", x=x, y=y)
+        got = y.array.bits
+        assert ((got == twice) | ((got == once) & bool(inner))).all(), (on, inner)
+    located("@fastmath(contracted)\nkernel k(x: inout f32[N]) { x[0] = 1; }", "contract", at="contracted")
+
+
+@test()
 def test_B01_masked_lanes_and_sqrt():
     """The sum stays finite: what is rounded to 0 stays 0, in the kernel, in an inlined function and in constants."""
     for e in ("let z = v * s + 0.25;", "let z = muladd(v, s);"):

@@ -158,7 +158,7 @@ def test_A082_three_at_once(n):
     x = rng.standard_normal((3, n)).astype(np.float32)
     y, z = Out((3, 1), "f32"), Out((3, 1), "f32")
     run("fn merge(m: f32, s: f32, c: f32, n: f32, t: f32, d: f32) -> (f32, f32, f32) {\n"
-        "    let all = c + d;\n    let delta = n - m;\n    return (m + delta * d / all, s + t + delta * delta * c * d / all, all);\n}\n"
+        "    let whole = c + d;\n    let delta = n - m;\n    return (m + delta * d / whole, s + t + delta * delta * c * d / whole, whole);\n}\n"
         f"kernel k(x: in f32[3, {n}], y: out f32[3, 1], z: out f32[3, 1]) {{ let t = x[0 +: 3, 0 +: {n}];\n"
         f"    let (m, s, c) = reduce((t, zeros([3, {n}], f32), full([3, {n}], f32(1))), axis = 1, merge);\n    y[0 +: 3, 0 +: 1] = m; z[0 +: 3, 0 +: 1] = s / c; }}",
         x=x, y=y, z=z)
