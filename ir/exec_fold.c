@@ -8,7 +8,7 @@
 static bool moves(tk_opcode code) {
     return code == TK_OP_BROADCAST || code == TK_OP_RESHAPE || code == TK_OP_PERMUTE ||
            code == TK_OP_FLIP || code == TK_OP_SLICE || code == TK_OP_DEINTERLEAVE ||
-           code == TK_OP_SORT;
+           code == TK_OP_SORT || code == TK_OP_CONVERT;
 }
 
 // Reductions that give the element itself.

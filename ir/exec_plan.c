@@ -259,8 +259,10 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_PERMUTE:
     case TK_OP_DEINTERLEAVE:
     case TK_OP_FLIP:
-    case TK_OP_SLICE: return; // aliases
+    case TK_OP_SLICE:
+    case TK_OP_CONVERT: return; // aliases
     case TK_OP_YIELD: tk_emit_yield(p); return;
+    case TK_OP_BARRIER:
     case TK_OP_RETURN: return;
     case TK_OP_CALL:
     case TK_OP_COUNT: break;

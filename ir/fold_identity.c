@@ -166,6 +166,15 @@ static bool stretch(tk_fold *p, tk_op *op) {
     return same_type(p, op->opnd[0], op->res[0]) && to_value(p, op, op->opnd[0]);
 }
 
+// Of a chain only the source counts; to the same layout nothing is left.
+static bool convert(tk_fold *p, tk_op *op) {
+    tk_op *inner = def_if(p, op->opnd[0], TK_OP_CONVERT);
+    if (inner) {
+        op->opnd[0] = inner->opnd[0];
+    }
+    return tk_value_same_layout(p->f, op->opnd[0], op->res[0]) && to_value(p, op, op->opnd[0]);
+}
+
 static bool permute(tk_fold *p, tk_op *op) {
     unsigned rank = tk_value_type(p->f, op->res[0])->rank;
     tk_op *inner = def_if(p, op->opnd[0], TK_OP_PERMUTE);
@@ -243,6 +252,8 @@ bool tk_fold_identity(tk_fold *p, tk_op *op) {
         return cast(p, op);
     case TK_OP_BITCAST:
         return stretch(p, op);
+    case TK_OP_CONVERT:
+        return convert(p, op);
     }
     return false;
 }

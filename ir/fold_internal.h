@@ -13,7 +13,9 @@ typedef struct tk_fold {
 
 void tk_fold_region(tk_fold *p, tk_region *r);
 void tk_fold_to_const(tk_fold *p, tk_op *op, tk_const value); // op of one result becomes a const
-void tk_fold_to_value(tk_fold *p, tk_op *op, tk_vid v);       // v stands for its result; op is gone
+// v stands for its result and op is gone; where it is in another layout, op becomes a convert of
+// it.
+void tk_fold_to_value(tk_fold *p, tk_op *op, tk_vid v);
 // Whether op is gone or became a const; it may also have been given simpler operands.
 bool tk_fold_identity(tk_fold *p, tk_op *op);
 

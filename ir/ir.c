@@ -104,6 +104,7 @@ tk_op *tk_op_new(tk_func *f, tk_opcode code, tk_loc loc, uint32_t nopnd, const t
     op->res = TK_NEW_ARRAY(a, tk_vid, nres);
     op->reg = TK_NEW_ARRAY(a, tk_region *, nreg);
     op->at.axis = TK_AXIS_ALL;
+    op->at.shared = -1;
     for (uint32_t i = 0; i < nopnd; i++) {
         op->opnd[i] = opnd[i];
     }
@@ -159,6 +160,15 @@ void tk_op_unlink(tk_op *op) {
 }
 
 const tk_type *tk_value_type(const tk_func *f, tk_vid v) { return f->value.at[v].type; }
+
+const tk_layout *tk_value_layout(const tk_func *f, tk_vid v) { return f->value.at[v].layout; }
+
+void tk_value_lay(tk_func *f, tk_vid v, const tk_layout *l) { f->value.at[v].layout = l; }
+
+bool tk_value_same_layout(const tk_func *f, tk_vid x, tk_vid y) {
+    const tk_layout *a = tk_value_layout(f, x), *b = tk_value_layout(f, y);
+    return a == b || (a && b && tk_layout_eq(a, b));
+}
 
 tk_op *tk_value_def(const tk_func *f, tk_vid v) { return f->value.at[v].def; }
 

@@ -16,12 +16,15 @@
 //
 // Levels. tile: hardware-free. laid out: each tile has a layout. staged: buffers, copies, barriers,
 // matrix instructions are ops. tk_op_legal is the table; the verifier checks it after each pass.
+// From the second level on each tile has a layout (ir/layout.h) and nothing else has one; what the
+// layouts of an op have to do with each other, verify_layout.c says.
 //
 // Ownership: everything is in the module's arena. Passes change a module in place; afterwards it is
 // const.
 #ifndef TK_IR_IR_H
 #define TK_IR_IR_H
 
+#include "ir/layout.h"
 #include "ir/note.h"
 #include "lang/base.h"
 #include "lang/diag.h"
@@ -84,7 +87,8 @@ typedef enum {
 } tk_kindattr;
 
 // Attributes. A missing integer attribute is its zero; `axis` is TK_AXIS_ALL where an op has none
-// written. Which ones an op uses, tk_op_attrs says (the printer, parser and verifier go by it).
+// written, and `shared` is -1. Which ones an op uses, tk_op_attrs says (the printer, parser and
+// verifier go by it).
 typedef struct tk_attrs {
     tk_const value; // const
     int axis;
@@ -100,6 +104,7 @@ typedef struct tk_attrs {
                                        // -1 tile
     const char *text;                  // assert, print (NULL: none)
     const char *callee;                // call
+    int64_t shared; // where its part of the program's shared memory starts, in bytes; -1: none
 } tk_attrs;
 
 enum { // bits of tk_op_attrs
@@ -121,6 +126,7 @@ enum { // bits of tk_op_attrs
     TK_A_INDEX = 32768,
     TK_A_TEXT = 65536,
     TK_A_CALLEE = 131072,
+    TK_A_SHARED = 262144,
 };
 unsigned tk_op_attrs(tk_opcode code);
 
@@ -146,10 +152,11 @@ typedef struct tk_region {
 
 typedef struct tk_irvalue {
     const tk_type *type;
-    tk_op *def;        // NULL: a region's argument or a parameter
-    tk_region *region; // where it is an argument; NULL for parameters and results
-    uint32_t index;    // which result, argument or parameter
-    const char *name;  // hint for printing; or NULL
+    tk_op *def;              // NULL: a region's argument or a parameter
+    tk_region *region;       // where it is an argument; NULL for parameters and results
+    uint32_t index;          // which result, argument or parameter
+    const tk_layout *layout; // of a tile, above the level tile; else NULL
+    const char *name;        // hint for printing; or NULL
 } tk_irvalue;
 
 typedef struct tk_func {
@@ -197,6 +204,9 @@ void tk_op_insert_before(tk_op *at, tk_op *op);
 void tk_op_unlink(tk_op *op); // takes it out of its region; its values stay numbered
 
 const tk_type *tk_value_type(const tk_func *f, tk_vid v);
+const tk_layout *tk_value_layout(const tk_func *f, tk_vid v); // NULL: none
+void tk_value_lay(tk_func *f, tk_vid v, const tk_layout *l);  // l is in the module's arena
+bool tk_value_same_layout(const tk_func *f, tk_vid x, tk_vid y);
 tk_op *tk_value_def(const tk_func *f, tk_vid v);          // NULL for arguments and parameters
 void tk_replace_all(tk_func *f, tk_vid old, tk_vid with); // every use in the function
 bool tk_op_is_terminator(const tk_op *op);

@@ -52,7 +52,10 @@ bool tk_op_legal(tk_opcode code, tk_level level) {
 }
 
 static unsigned structural_attrs(tk_opcode code) {
-    enum { ATOMIC = TK_A_INDEX | TK_A_MASKED | TK_A_ORDER | TK_A_SCOPE };
+    enum {
+        SHARED = TK_A_SHARED, // what works across elements
+        ATOMIC = TK_A_INDEX | TK_A_MASKED | TK_A_ORDER | TK_A_SCOPE | SHARED,
+    };
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
 #define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
     switch (code) {
@@ -60,17 +63,20 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_IOTA:
     case TK_OP_BROADCAST:
     case TK_OP_RESHAPE:
-    case TK_OP_INTERLEAVE:
-    case TK_OP_DEINTERLEAVE:
     case TK_OP_CAST:
     case TK_OP_BITCAST:
-    case TK_OP_HISTOGRAM:
-    case TK_OP_DOT_SCALED:
     case TK_OP_PHILOX:
+    case TK_OP_BARRIER:
     case TK_OP_IF:
     case TK_OP_YIELD:
     case TK_OP_RETURN:
         return 0;
+    case TK_OP_INTERLEAVE:
+    case TK_OP_DEINTERLEAVE:
+    case TK_OP_CONVERT:
+    case TK_OP_HISTOGRAM:
+    case TK_OP_DOT_SCALED:
+        return SHARED;
     case TK_OP_CONST:
         return TK_A_VALUE;
     case TK_OP_PERMUTE:
@@ -80,23 +86,24 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_GATHER:
     case TK_OP_REDUCE_FN:
     case TK_OP_TOPK:
+        return TK_A_AXIS | SHARED;
     case TK_OP_DIM:
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
         return TK_A_AXIS;
     case TK_OP_SLICE:
-        return TK_A_AXIS | TK_A_START;
+        return TK_A_AXIS | TK_A_START | SHARED;
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
-        return TK_A_KIND | TK_A_AXIS;
+        return TK_A_KIND | TK_A_AXIS | SHARED;
     case TK_OP_SCAN:
-        return TK_A_KIND | TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE;
+        return TK_A_KIND | TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE | SHARED;
     case TK_OP_SCAN_FN:
-        return TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE;
+        return TK_A_AXIS | TK_A_REVERSE | TK_A_EXCLUSIVE | SHARED;
     case TK_OP_SORT:
-        return TK_A_AXIS | TK_A_DESCENDING;
+        return TK_A_AXIS | TK_A_DESCENDING | SHARED;
     case TK_OP_DOT:
-        return TK_A_PRECISION;
+        return TK_A_PRECISION | SHARED;
     case TK_OP_LOAD:
         return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER;
     case TK_OP_STORE:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of the text form: modules, functions, types and places; parse_op.c reads ops.
+// The parser of the text form: modules, functions, types and places; parse_layout.c reads
+// layouts, parse_op.c ops.
 //
 // It is written by hand, unlike the language's: the text is a list of lines, each of which starts
 // with the word that says how the rest reads (by ops.def), so that one token decides everywhere;
@@ -218,15 +219,18 @@ bool tk_irp_typed_values(tk_irparse *p, tk_region *r) {
     do {
         tk_itoken name = p->tok;
         const tk_type *type;
+        const tk_layout *layout;
         if (name.kind != TK_IT_VALUE) {
             return tk_irp_unexpected(p, "a value");
         }
         tk_irp_next(p);
-        if (!tk_irp_expect(p, ":") || !tk_irp_type(p, &type)) {
+        if (!tk_irp_expect(p, ":") || !tk_irp_type(p, &type) || !tk_irp_layout_of(p, &layout)) {
             return false;
         }
         const char *hint = tk_irp_hint(p, name.text);
-        tk_irp_define(p, &name, r ? tk_region_arg(r, type, hint) : tk_func_param(p->f, type, hint));
+        tk_vid v = r ? tk_region_arg(r, type, hint) : tk_func_param(p->f, type, hint);
+        tk_value_lay(p->f, v, layout);
+        tk_irp_define(p, &name, v);
     } while (tk_irp_accept(p, ","));
     return tk_irp_expect(p, ")");
 }
@@ -386,7 +390,11 @@ tk_module *tk_ir_parse(tk_arena *arena, tk_sources *sources, uint32_t source, tk
                     .m = tk_module_new(arena, sources)};
     tk_names_init(&p.names, arena);
     tk_irp_next(&p);
-    if (!module_head(&p)) {
+    bool good = module_head(&p);
+    while (good && tk_irp_is(&p, "layout")) {
+        good = tk_irp_layout(&p);
+    }
+    if (!good) {
         skip_to_function(&p);
     }
     while (p.tok.kind != TK_IT_END) {

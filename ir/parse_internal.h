@@ -41,6 +41,7 @@ typedef struct tk_irparse {
         tk_vid value;
     } * slot;
     uint32_t nslot, room;
+    TK_VEC(const tk_layout *) layouts; // by number
 } tk_irparse;
 
 // ---- parse_lex.c
@@ -56,6 +57,7 @@ void tk_irp_skip_line(tk_irparse *p); // to what starts a line, past the blocks 
 
 // ---- parse.c
 bool tk_irp_type(tk_irparse *p, const tk_type **out);
+bool tk_irp_layout_of(tk_irparse *p, const tk_layout **out); // #0 behind a type, or nothing
 bool tk_irp_loc(tk_irparse *p, uint32_t begin, tk_loc *out); // as written, or from begin to here
 bool tk_irp_name(tk_irparse *p, const char **out);           // @name
 tk_vid tk_irp_lookup(tk_irparse *p, const char *name);       // 0: unknown
@@ -65,6 +67,9 @@ tk_vid tk_irp_poison(tk_irparse *p); // a value of the error type, for what coul
 bool tk_irp_region(tk_irparse *p, tk_region *r); // { ops }
 bool tk_irp_typed_values(tk_irparse *p,
                          tk_region *r); // (%x: f32, ..): arguments of r, else parameters
+
+// ---- parse_layout.c
+bool tk_irp_layout(tk_irparse *p); // a line layout #0 = ..
 
 // ---- parse_op.c
 bool tk_irp_op(tk_irparse *p, tk_region *r);

@@ -133,7 +133,7 @@ void tk_irp_next(tk_irparse *p) {
         set(p, c == '%' ? TK_IT_VALUE : TK_IT_WORD, from);
     } else if (c == '"') {
         string(p);
-    } else if (c != '\0' && strchr("@(){}[],:=?+-", c)) {
+    } else if (c != '\0' && strchr("@(){}[],:=?+-#", c)) {
         uint32_t from = p->at++;
         if ((c == '+' && peek(p) == ':') || (c == '-' && peek(p) == '>')) {
             p->at++;

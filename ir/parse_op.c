@@ -12,7 +12,8 @@ typedef struct pending {
     TK_VEC(tk_itoken) result; // names on the left
     TK_VEC(tk_vid) opnd;
     TK_VEC(const tk_type *) type;
-    TK_VEC(tk_itoken) arg; // names of a loop's index and carried values
+    TK_VEC(const tk_layout *) layout; // by type
+    TK_VEC(tk_itoken) arg;            // names of a loop's index and carried values
     tk_attrs at;
     unsigned given; // TK_A_* bits written
     uint32_t nperm;
@@ -278,6 +279,8 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.pipeline);
     case TK_A_UNROLL:
         return tk_irp_int(p, &o->at.unroll);
+    case TK_A_SHARED:
+        return tk_irp_int(p, &o->at.shared);
     case TK_A_TEXT:
         return text(p, o);
     case TK_A_PRECISION:
@@ -308,19 +311,13 @@ static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},
-               {"start", TK_A_START},
-               {"perm", TK_A_PERM},
-               {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE},
-               {"descending", TK_A_DESCENDING},
-               {"precision", TK_A_PRECISION},
-               {"order", TK_A_ORDER},
-               {"scope", TK_A_SCOPE},
-               {"pipeline", TK_A_PIPELINE},
-               {"unroll", TK_A_UNROLL},
-               {"text", TK_A_TEXT},
-               {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
+               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
+               {"precision", TK_A_PRECISION}, {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},         {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},       {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},           {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;
@@ -353,13 +350,19 @@ static bool attr(tk_irparse *p, pending *o) {
 
 // ---- Regions ------------------------------------------------------------------------------------
 
+// What a loop carries has the type and layout of the operand that it starts with.
+static void carried_arg(tk_irparse *p, tk_region *r, const tk_itoken *name, tk_vid from) {
+    tk_vid v = tk_region_arg(r, tk_value_type(p->f, from), tk_irp_hint(p, name->text));
+    tk_value_lay(p->f, v, tk_value_layout(p->f, from));
+    tk_irp_define(p, name, v);
+}
+
 static bool loop_regions(tk_irparse *p, pending *o, tk_op *op) {
     tk_region *r = op->reg[0];
     bool is_for = o->code == TK_OP_FOR;
     for (uint32_t i = 0; i < o->arg.n; i++) {
         uint32_t of = is_for ? (i == 0 ? 0 : i + 2) : i; // the operand whose type it has
-        const tk_type *type = tk_value_type(p->f, o->opnd.at[of]);
-        tk_irp_define(p, &o->arg.at[i], tk_region_arg(r, type, tk_irp_hint(p, o->arg.at[i].text)));
+        carried_arg(p, r, &o->arg.at[i], o->opnd.at[of]);
     }
     if (!tk_irp_region(p, r)) {
         return false;
@@ -376,8 +379,7 @@ static bool loop_regions(tk_irparse *p, pending *o, tk_op *op) {
             return tk_irp_unexpected(p, "a value");
         }
         tk_irp_next(p);
-        const tk_type *type = tk_value_type(p->f, o->opnd.at[i]);
-        tk_irp_define(p, &name, tk_region_arg(op->reg[1], type, tk_irp_hint(p, name.text)));
+        carried_arg(p, op->reg[1], &name, o->opnd.at[i]);
     }
     return tk_irp_expect(p, ")") && tk_irp_region(p, op->reg[1]);
 }
@@ -459,10 +461,12 @@ static bool type_list(tk_irparse *p, pending *o) {
     }
     do {
         const tk_type *t;
-        if (!tk_irp_type(p, &t)) {
+        const tk_layout *l;
+        if (!tk_irp_type(p, &t) || !tk_irp_layout_of(p, &l)) {
             return false;
         }
         tk_vec_push(p->a, &o->type, t);
+        tk_vec_push(p->a, &o->layout, l);
     } while (tk_irp_accept(p, ","));
     return true;
 }
@@ -497,6 +501,9 @@ static bool whole(tk_irparse *p, pending *o, tk_region *r) {
                           (uint32_t)tk_op_info(o->code)->regions);
     op->at = o->at;
     op->fast = o->fast;
+    for (uint32_t i = 0; i < op->nres; i++) {
+        tk_value_lay(p->f, op->res[i], o->layout.at[i]);
+    }
     if (!regions(p, o, op)) {
         return false;
     }
@@ -515,6 +522,7 @@ static bool whole(tk_irparse *p, pending *o, tk_region *r) {
 bool tk_irp_op(tk_irparse *p, tk_region *r) {
     pending o = {.begin = p->tok.begin};
     o.at.axis = TK_AXIS_ALL;
+    o.at.shared = -1;
     while (p->tok.kind == TK_IT_VALUE) {
         tk_vec_push(p->a, &o.result, p->tok);
         tk_irp_next(p);

@@ -2,8 +2,8 @@
 // cse: computes equal expressions once.
 //
 // in:    any level
-// out:   of pure ops (and loads) with the same operands, attributes and fast flags the later ones
-// are
+// out:   of pure ops (and loads) with the same operands, attributes, fast flags and layouts the
+// later ones are
 //        replaced by the first where it is visible
 // keeps: all values bit for bit, effects and their order; the place of the first
 // needs: nothing
@@ -90,7 +90,8 @@ static bool same(const cse *s, const tk_op *x, const tk_op *y) {
         }
     }
     for (uint32_t i = 0; i < x->nres; i++) {
-        if (!tk_type_eq(tk_value_type(s->f, x->res[i]), tk_value_type(s->f, y->res[i]))) {
+        if (!tk_type_eq(tk_value_type(s->f, x->res[i]), tk_value_type(s->f, y->res[i])) ||
+            !tk_value_same_layout(s->f, x->res[i], y->res[i])) {
             return false;
         }
     }

@@ -20,12 +20,20 @@ void tk_fold_to_const(tk_fold *p, tk_op *op, tk_const value) {
     op->code = TK_OP_CONST;
     op->nopnd = 0;
     op->fast = 0;
-    op->at = (tk_attrs){.value = value, .axis = TK_AXIS_ALL};
+    op->at = (tk_attrs){.value = value, .axis = TK_AXIS_ALL, .shared = -1};
 }
 
 void tk_fold_to_value(tk_fold *p, tk_op *op, tk_vid v) {
-    tk_vmap_set(&p->map, op->res[0], v);
-    tk_op_unlink(op);
+    if (tk_value_same_layout(p->f, op->res[0], v)) {
+        tk_vmap_set(&p->map, op->res[0], v);
+        tk_op_unlink(op);
+        return;
+    }
+    op->code = TK_OP_CONVERT;
+    op->nopnd = 1;
+    op->opnd[0] = v;
+    op->fast = 0;
+    op->at = (tk_attrs){.axis = TK_AXIS_ALL, .shared = -1};
 }
 
 // An exact op whose operands are all constants.
@@ -203,6 +211,7 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_GATHER:
     case TK_OP_CAST:
     case TK_OP_BITCAST:
+    case TK_OP_CONVERT:
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
     case TK_OP_REDUCE_FN:
@@ -217,6 +226,7 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_PRINT:
+    case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_YIELD:
     case TK_OP_RETURN:

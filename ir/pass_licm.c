@@ -49,6 +49,7 @@ static void copy_before(licm *l, tk_op *loop, const tk_op *op) {
     made->at = op->at;
     made->fast = op->fast;
     l->f->value.at[made->res[0]].name = l->f->value.at[op->res[0]].name;
+    tk_value_lay(l->f, made->res[0], tk_value_layout(l->f, op->res[0]));
     tk_vmap_operands(&l->copy, made);
     tk_op_insert_before(loop, made);
     tk_vmap_set(&l->copy, op->res[0], made->res[0]);

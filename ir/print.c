@@ -5,15 +5,18 @@
 
 #include <string.h>
 
+typedef TK_VEC(const tk_layout *) layout_list;
+
 typedef struct printer {
     tk_buf *out;
     const tk_module *m;
     const tk_func *f;
     bool locs;
     int depth;
-    uint32_t named;    // values named so far
-    const char **name; // by value
-    tk_names hints;    // those given without a number: the first value of each
+    uint32_t named;       // values named so far
+    const char **name;    // by value
+    tk_names hints;       // those given without a number: the first value of each
+    layout_list *layouts; // met so far; NULL: they are not printed
 } printer;
 
 enum {
@@ -58,9 +61,25 @@ static void values(printer *p, uint32_t n, const tk_vid *v) {
     }
 }
 
+// #2: the third layout that the text meets
+static void layout(printer *p, const tk_layout *l) {
+    uint32_t i = 0;
+    while (i < p->layouts->n && !tk_layout_eq(p->layouts->at[i], l)) {
+        i++;
+    }
+    if (i == p->layouts->n) {
+        tk_vec_push(p->out->arena, p->layouts, l);
+    }
+    tk_buf_fmt(p->out, " #%u", i);
+}
+
 static void type_of(printer *p, tk_vid v) {
     if (v < p->f->value.n) {
-        tk_type_print(p->out, p->f->value.at[v].type);
+        const tk_irvalue *x = &p->f->value.at[v];
+        tk_type_print(p->out, x->type);
+        if (x->layout && p->layouts) {
+            layout(p, x->layout);
+        }
     }
 }
 
@@ -195,6 +214,7 @@ static void attrs(printer *p, const tk_op *op) {
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);
     int_attr(p, "pipeline", has & TK_A_PIPELINE ? at->pipeline : 0, 0);
     int_attr(p, "unroll", has & TK_A_UNROLL ? at->unroll : 0, 0);
+    int_attr(p, "shared", has & TK_A_SHARED ? at->shared : -1, -1);
     if ((has & TK_A_TEXT) && at->text) {
         tk_buf_str(p->out, " text=");
         tk_text_string(p->out, at->text);
@@ -396,10 +416,21 @@ static void module_head(printer *p, const tk_module *m) {
 void tk_ir_print(tk_buf *out, const tk_module *m, bool locs) {
     printer p = {.out = out, .m = m, .locs = locs};
     module_head(&p, m);
+    tk_buf body; // printed first: it says which layouts there are
+    layout_list layouts = {0};
+    tk_buf_init(&body, out->arena);
+    p.out = &body;
+    p.layouts = &layouts;
     for (uint32_t i = 0; i < m->funcs.n; i++) {
-        tk_buf_str(out, "\n");
+        tk_buf_str(&body, "\n");
         function(&p, m->funcs.at[i]);
     }
+    for (uint32_t i = 0; i < layouts.n; i++) {
+        tk_buf_fmt(out, "layout #%u = ", i);
+        tk_layout_print(out, layouts.at[i]);
+        tk_buf_str(out, "\n");
+    }
+    tk_buf_add(out, tk_buf_text(&body), body.n);
 }
 
 void tk_ir_print_op(tk_buf *out, const tk_func *f, const tk_op *op) {

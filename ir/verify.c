@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier: what holds for every op whatever it is (links, ids, counts, levels, definitions
 // before uses, terminators). The rules by op are in verify_op.c, verify_across.c, verify_access.c
-// and verify_control.c.
+// verify_control.c and verify_layout.c.
 #include "ir/ir_text.h"
 #include "ir/verify_internal.h"
 
@@ -104,7 +104,7 @@ static bool define(tk_verifier *v, tk_vid id, const tk_op *def, const tk_region 
     v->state[id] = VISIBLE;
     return tk_vneed(v, x->def == def && x->region == r && x->index == index,
                     "value %u is recorded as defined elsewhere", id) &&
-           (def || r ? value_type(v, x->type) : param_type(v, x->type));
+           (def || r ? value_type(v, x->type) : param_type(v, x->type)) && tk_verify_layout(v, x);
 }
 
 static bool takes_tensor(tk_opcode code, uint32_t i) {
@@ -194,7 +194,7 @@ static bool one_op(tk_verifier *v, const tk_op *op) {
             return false;
         }
     }
-    return tk_verify_op_types(v);
+    return tk_verify_op_types(v) && tk_verify_layouts(v);
 }
 
 static void end_scope(tk_verifier *v, const tk_region *r) {

@@ -222,6 +222,8 @@ bool tk_verify_op_types(tk_verifier *v) {
         return cast(v);
     case TK_OP_BITCAST:
         return bitcast(v);
+    case TK_OP_CONVERT:
+        return tk_vneed(v, r->rank > 0, "a scalar") && tk_vsame(v, r, tk_vopnd(v, 0), "the result");
     case TK_OP_PHILOX:
         return philox(v);
     case TK_OP_PROGRAM_ID:
@@ -231,6 +233,7 @@ bool tk_verify_op_types(tk_verifier *v) {
     case TK_OP_ASSUME:
         return holds(v);
     case TK_OP_PRINT:
+    case TK_OP_BARRIER:
         return true;
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:

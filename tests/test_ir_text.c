@@ -73,6 +73,22 @@ static const char *const sample[TK_OP_COUNT] = {
         "  }\n  while {\n    yield %c\n  } do () {\n    yield\n  }\n",
 };
 
+// Whole modules, of the ops that are not legal at level tile.
+#define STAGED                                                                                     \
+    "module staged warps=2\n"                                                                      \
+    "layout #0 = [4, 16] reg 1 lane 2 4 8 16 32 warp 0\n"                                          \
+    "layout #1 = [4, 16] reg 16 lane 1 2 4 8 32 warp 0\n"                                          \
+    "layout #2 = [4, 1] reg 1 lane 0 0 0 0 2 warp 0\n\n"                                           \
+    "kernel @k(%v: f32[4, 16] #0, %n: i32) {\n"
+static const char *const staged_sample[TK_OP_COUNT] = {
+    [TK_OP_CONVERT] = STAGED "  %2 = convert %v shared=128 : f32[4, 16] #1\n"
+                             "  %3 = reduce sum %2 axis=1 shared=0 : f32[4, 1] #2\n"
+                             "  %4 = for %k = %n to %n step %n carry (%a = %2) : f32[4, 16] #1 {\n"
+                             "    yield %a\n  }\n  return\n}\n",
+    [TK_OP_BARRIER] = STAGED "  barrier\n  %2 = convert %v : f32[4, 16] #1\n"
+                             "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n  return\n}\n",
+};
+
 // The printer numbers values by appearance; samples start at 0 for readability.
 static void same_after_a_trip(ir_env *e, const char *text) {
     const tk_module *m = ir_good(e, text);
@@ -88,6 +104,13 @@ Test(ir_text, every_op_has_a_sample_that_round_trips) {
     for (int i = 0; i < TK_OP_COUNT; i++) {
         const tk_opinfo *info = tk_op_info((tk_opcode)i);
         if (info->elementwise || i == TK_OP_YIELD || i == TK_OP_RETURN) {
+            continue;
+        }
+        if (!tk_op_legal((tk_opcode)i, TK_LEVEL_TILE)) {
+            cr_assert(staged_sample[i] != NULL, "'%s' has no sample here", info->name);
+            cr_assert_str_eq(ir_text(e, ir_good(e, staged_sample[i])), staged_sample[i]);
+            same_after_a_trip(e, staged_sample[i]);
+            cr_assert(ir_count(ir_good(e, staged_sample[i]), (tk_opcode)i) > 0, "%s", info->name);
             continue;
         }
         cr_assert(sample[i] != NULL, "'%s' has no sample here", info->name);
@@ -126,7 +149,7 @@ Test(ir_text, names_of_ops_are_unique_and_found) {
         cr_assert(tk_op_from_name(name, strlen(name), &code));
         cr_assert_eq((int)code, i, "%s", name);
         cr_assert(!tk_op_from_name(name, strlen(name) - 1, &code) || (int)code != i);
-        cr_assert(tk_op_legal((tk_opcode)i, TK_LEVEL_TILE));
+        cr_assert(tk_op_legal((tk_opcode)i, TK_LEVEL_STAGED) || i == TK_OP_CALL);
     }
 }
 
@@ -291,6 +314,20 @@ Test(ir_text, faults_are_reported_where_they_are) {
     fault(IN_F("  %1 = neg %x : f32 %2"), "expected the end of the line");
     fault(IN_F("  %1 = neg ; %x : f32"), "a character that no text of the IR has");
     fault("module tile\nfunc @f() {\n", "unexpected end, expected '}'");
+}
+
+#define LAID(line) "module laid\n" line "\nkernel @k(%x: f32[2] #0) {\n  return\n}\n"
+
+Test(ir_text, faults_of_layouts_are_reported_where_they_are) {
+    fault(LAID(""), "test.ir:3:22: error: there is no layout of this number");
+    fault(LAID("layout #1 = [2] reg lane 1 0 0 0 0 warp"), "2:8: error: layouts are numbered");
+    fault(LAID("layout #0 = [3] reg lane 1 0 0 0 0 warp"), "at most 5 extents, powers of two");
+    fault(LAID("layout #0 = [16777216, 2] reg lane 1 0 0 0 0 warp"), "and 2^24 elements");
+    fault(LAID("layout #0 = [2] reg lane 1 0 0 0 warp"), "5 numbers for its lanes");
+    fault(LAID("layout #0 = [2] reg lane 1 0 0 0 0 0 warp"), "at most 5 numbers");
+    fault(LAID("layout #0 = [2] reg lane 1 0 0 0 0"), "expected 'warp'");
+    fault(LAID("layout #0 = [2] reg lane 1 0 0 0 4294967296 warp"), "of 32 bits");
+    fault(LAID("layout #0 = [2] reg lane 1 0 0 0 0 warp f32"), "the end of the line");
 }
 
 Test(ir_text, several_faults_are_reported_in_one_run) {

@@ -545,22 +545,18 @@ Test(pipeline, a_broken_module_is_an_internal_error) {
     ir_close(e);
 }
 
-// A module with every op; it is also a seed of the fuzzer. Tests run in the root of the source
+// Modules with every op; they are also seeds of the fuzzer. Tests run in the root of the source
 // tree.
-Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
+static const char *seed(ir_env *e, const char *path) {
     static char text[1 << 16];
-    FILE *file = fopen("fuzz/corpus/ir/ops.ir", "rb");
+    FILE *file = fopen(path, "rb");
     cr_assert(file != NULL);
     size_t size = fread(text, 1, sizeof text - 1, file);
     fclose(file);
-    text[size] = '\0';
-    ir_env *e = ir_open();
-    for (int i = 0; i < TK_OP_COUNT; i++) {
-        if (!tk_op_info((tk_opcode)i)->elementwise) {
-            cr_assert(ir_count(ir_good(e, text), (tk_opcode)i) > 0, "no '%s' in it",
-                      tk_op_info((tk_opcode)i)->name);
-        }
-    }
+    return tk_strndup(&e->arena, text, size);
+}
+
+static void each_pass(ir_env *e, const char *text) {
     size_t n;
     const tk_pass *all = tk_passes(&n);
     for (size_t i = 0; i < n; i++) {
@@ -571,6 +567,21 @@ Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
         cr_assert_str_eq(ir_text(e, m), once, "%s", all[i].name);
         cr_assert_str_eq(ir_text(e, ir_good(e, once)), once);
     }
+}
+
+Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
+    ir_env *e = ir_open();
+    const char *tile = seed(e, "fuzz/corpus/ir/ops.ir");
+    const char *staged = seed(e, "fuzz/corpus/ir/staged.ir");
+    for (int i = 0; i < TK_OP_COUNT; i++) {
+        const char *text = tk_op_legal((tk_opcode)i, TK_LEVEL_TILE) ? tile : staged;
+        if (!tk_op_info((tk_opcode)i)->elementwise) {
+            cr_assert(ir_count(ir_good(e, text), (tk_opcode)i) > 0, "no '%s' in it",
+                      tk_op_info((tk_opcode)i)->name);
+        }
+    }
+    each_pass(e, tile);
+    each_pass(e, staged);
     ir_close(e);
 }
 
