@@ -264,6 +264,8 @@ typedef struct tk_item {
     tk_item_kind kind;
     tk_span span;
     tk_ident name; // IMPORT: the path as written, without quotes
+    bool gaps;     // statements are left out that did not parse
+    bool broken;   // a syntax error left something else in the tree than what was meant
     union {
         struct {
             tk_ast_type *type; // or NULL: untyped
@@ -282,6 +284,7 @@ typedef struct tk_item {
 typedef struct tk_file {
     uint32_t source; // index into tk_sources
     TK_VEC(tk_item *) items;
+    TK_VEC(const char *) lost; // names of items that are broken or not in the tree
 } tk_file;
 
 // Text of the tree with spans left out, for `tkc --emit=ast` and for tests; one node a line,

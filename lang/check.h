@@ -25,6 +25,7 @@ typedef struct tk_import {
 typedef struct tk_unit_file {
     const tk_file *ast;
     TK_VEC(tk_import) imports;
+    bool open; // an import failed, which was reported: more names may be meant than are seen
 } tk_unit_file;
 
 typedef struct tk_unit {
@@ -36,7 +37,8 @@ typedef struct tk_unit {
 } tk_unit;
 
 // Builds the item tables (clashes of names are errors) and checks every item in general. Returns
-// with diagnostics; a unit with errors must not be bound.
+// with diagnostics; a unit with errors must not be bound. Files with errors of syntax are checked
+// as far as they parsed: what may follow from such an error is not reported.
 void tk_check_unit(tk_arena *arena, tk_unit *unit, tk_diags *diags);
 
 // ---- Reflection

@@ -299,7 +299,7 @@ void tk_walk_body(tk_checker *c, tk_scope *params) {
         falls = tk_check_block(c, f->fn->body, true);
     } while (f->again);
     bool wants = f->result->kind == TK_T_VALUE || f->result->kind == TK_T_TUPLE;
-    if (falls && wants && !c->too_deep) {
+    if (falls && wants && !c->too_deep && !tk_in_gaps(c, f->fn->span)) {
         tk_err(c, f->fn->span, "missing-return", "'%s' can end without giving its result", f->name);
     }
 }

@@ -208,8 +208,52 @@ static bool is_later(tk_checker *c, tk_span at, const char *name) {
     return false;
 }
 
+static const tk_unit_file *file_of(const tk_checker *c, tk_span at) {
+    for (uint32_t i = 0; i < c->unit->files.n; i++) {
+        const tk_unit_file *f = &c->unit->files.at[i];
+        if (f->ast && f->ast->source == at.file) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+bool tk_in_gaps(const tk_checker *c, tk_span at) {
+    const tk_unit_file *f = file_of(c, at);
+    for (uint32_t i = 0; f && i < f->ast->items.n; i++) {
+        const tk_item *item = f->ast->items.at[i];
+        if (item->gaps && item->span.begin <= at.begin && at.end <= item->span.end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_lost(const tk_file *f, const char *name) {
+    for (uint32_t i = 0; f && i < f->lost.n; i++) {
+        if (tk_same_name(f->lost.at[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether the name may be declared where an error has been reported.
+static bool may_follow(const tk_checker *c, tk_span at, const char *name, const char *what) {
+    const tk_unit_file *f = file_of(c, at);
+    bool may = f && (f->open || is_lost(f->ast, name));
+    for (uint32_t i = 0; f && !may && i < f->imports.n; i++) {
+        may = is_lost(c->unit->files.at[f->imports.at[i].file].ast, name);
+    }
+    return may || (strcmp(what, "name") == 0 && tk_in_gaps(c, at));
+}
+
 void tk_unknown_name(tk_checker *c, tk_span at, const char *name, const char *what) {
     if (is_later(c, at, name)) {
+        return;
+    }
+    if (may_follow(c, at, name, what)) {
+        c->failed = true;
         return;
     }
     tk_diag *d = tk_err_diag(c, at, "unknown-name", "unknown %s '%s'", what, name);

@@ -90,7 +90,7 @@ static void own_items(tk_checker *c, uint32_t file) {
     f->scope.file = file;
     for (uint32_t i = 0; ast && i < ast->items.n; i++) {
         const tk_item *item = ast->items.at[i];
-        if (item->kind == TK_ITEM_IMPORT || !item->name.name) {
+        if (item->kind == TK_ITEM_IMPORT || !item->name.name || item->broken) {
             continue;
         }
         const tk_entry *other = visible(f, item->name.name);

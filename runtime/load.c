@@ -228,7 +228,7 @@ static void load_import(loader *l, uint32_t file, const tk_item *item) {
             if (l->stack.at[k] == i) {
                 tk_error(&l->w->diags, item->span, "import-cycle", "imports form a cycle: %s",
                          cycle_text(l, i));
-                return;
+                break;
             }
         }
         tk_import again = {item->span, i};
@@ -241,6 +241,7 @@ static void load_import(loader *l, uint32_t file, const tk_item *item) {
         tk_diag *d = tk_error(&l->w->diags, item->span, "import-missing", "cannot import '%s': %s",
                               path, why ? why : "the program has more than 1000 files");
         suggest_std(l, d, path);
+        p->unit.files.at[file].open = true;
         return;
     }
     uint32_t i = parse_file(l, path, source);
@@ -261,6 +262,7 @@ static void load_imports(loader *l, uint32_t file) {
         if (l->stack.n > TK_MAX_NESTING) {
             tk_error(&l->w->diags, item->span, "import-depth", "imports nest deeper than %d files",
                      TK_MAX_NESTING);
+            l->p->unit.files.at[file].open = true;
             break;
         }
         load_import(l, file, item);
@@ -285,7 +287,5 @@ void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, s
     const char *path = is_std(name) ? tk_strdup(&p->arena, name) : join(&p->arena, "", name);
     uint32_t source = tk_sources_add(&p->sources, name, text, size);
     load_imports(&l, parse_file(&l, path, source));
-    if (!w->diags.errors) {
-        tk_check_unit(&p->arena, &p->unit, &w->diags);
-    }
+    tk_check_unit(&p->arena, &p->unit, &w->diags);
 }
