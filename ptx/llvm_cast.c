@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Casts of one element between all pairs of types, with the values of lang/num_convert.h. Floats of
+// 16 bits are LLVM's types; those of 8 bits are codes, widened by way of f16 and narrowed from f32
+// in integers. What f32 cannot hold goes through an f32 rounded to odd, so that the second rounding
+// sees a tie only where there is one. A NaN stays one, with whatever payload the hardware gives.
+#include "ptx/llvm_build.h"
+
+static LLVMTypeRef type_f32(const tk_emit *e) { return LLVMFloatTypeInContext(e->ctx); }
+static LLVMTypeRef type_f64(const tk_emit *e) { return LLVMDoubleTypeInContext(e->ctx); }
+
+static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
+
+// ---- Floats of 8 bits ---------------------------------------------------------------------------
+
+// The bits of an f8e4m3 put at the place of f16's are the value times 2^-8, subnormals included.
+static LLVMValueRef e4m3_to_f32(tk_emit *e, LLVMValueRef code) {
+    LLVMValueRef wide = tk_ll_resize(e, code, 16, false);
+    LLVMValueRef m = tk_ll_mask(e, wide, 0x7f);
+    LLVMValueRef sign = tk_ll_shl(e, tk_ll_mask(e, wide, 0x80), 8);
+    LLVMValueRef half = tk_ll_or(e, tk_ll_shl(e, m, 7), sign);
+    half = tk_ll_sel(e, tk_ll_is(e, m, 0x7f), tk_ll_or(e, sign, tk_ll_k(sign, 0x7e00)), half);
+    LLVMValueRef x = tk_ll_bits(e, half, LLVMHalfTypeInContext(e->ctx));
+    x = LLVMBuildFPExt(e->b, x, type_f32(e), "");
+    return LLVMBuildFMul(e->b, x, LLVMConstReal(type_f32(e), 256.0), "");
+}
+
+// An f8e5m2 is the upper half of an f16.
+static LLVMValueRef e5m2_to_f32(tk_emit *e, LLVMValueRef code) {
+    LLVMValueRef half = tk_ll_shl(e, tk_ll_resize(e, code, 16, false), 8);
+    LLVMValueRef x = tk_ll_bits(e, half, LLVMHalfTypeInContext(e->ctx));
+    return LLVMBuildFPExt(e->b, x, type_f32(e), "");
+}
+
+// tk_narrow_f32 of lang/num_convert.h, which explains it.
+static LLVMValueRef f32_to_f8(tk_emit *e, LLVMValueRef x, unsigned man, unsigned bias,
+                              unsigned limit) {
+    const unsigned drop = 23 - man;
+    LLVMValueRef u = tk_ll_bits(e, x, tk_ll_int(e, 32));
+    LLVMValueRef a = tk_ll_mask(e, u, 0x7fffffff);
+    LLVMValueRef magic = tk_ll_k(u, (uint64_t)(151 - bias - man) << 23);
+    LLVMValueRef half = tk_ll_mask(e, tk_ll_shr(e, a, drop), 1);
+    half = tk_ll_add(e, half, tk_ll_k(u, (1U << (drop - 1)) - 1));
+    LLVMValueRef normal = tk_ll_add(e, a, half);
+    normal = tk_ll_sub(e, normal, tk_ll_k(u, (uint64_t)(127 - bias) << 23));
+    normal = tk_ll_shr(e, normal, drop);
+    LLVMValueRef sum =
+        LLVMBuildFAdd(e->b, tk_ll_bits(e, a, type_f32(e)), tk_ll_bits(e, magic, type_f32(e)), "");
+    LLVMValueRef subnormal = tk_ll_sub(e, tk_ll_bits(e, sum, tk_ll_int(e, 32)), magic);
+    LLVMValueRef small = tk_ll_icmp(e, LLVMIntULT, a, tk_ll_k(u, (uint64_t)(128 - bias) << 23));
+    LLVMValueRef r = tk_ll_sel(e, small, subnormal, normal), top = tk_ll_k(u, limit);
+    r = tk_ll_sel(e, tk_ll_icmp(e, LLVMIntUGT, r, top), top, r);
+    r = tk_ll_or(e, r, tk_ll_mask(e, tk_ll_shr(e, u, 24), 0x80));
+    LLVMValueRef nan = tk_ll_icmp(e, LLVMIntUGT, a, tk_ll_k(u, 0x7f800000));
+    return tk_ll_resize(e, tk_ll_sel(e, nan, tk_ll_k(u, 0x7f), r), 8, false);
+}
+
+// ---- Between floats -----------------------------------------------------------------------------
+
+static LLVMValueRef to_f32(tk_emit *e, tk_dtype from, LLVMValueRef x) {
+    return from == TK_F8E4M3   ? e4m3_to_f32(e, x)
+           : from == TK_F8E5M2 ? e5m2_to_f32(e, x)
+           : from == TK_F32    ? x
+                               : LLVMBuildFPExt(e->b, x, type_f32(e), "");
+}
+
+static LLVMValueRef f32_to_narrow(tk_emit *e, tk_dtype to, LLVMValueRef x) {
+    return to == TK_F8E4M3   ? f32_to_f8(e, x, 3, 7, 0x7e)
+           : to == TK_F8E5M2 ? f32_to_f8(e, x, 2, 15, 0x7b)
+                             : LLVMBuildFPTrunc(e->b, x, tk_emit_type(e, to), "");
+}
+
+// Of the two f32 around x the one whose last bit is 1. An overflow becomes the greatest finite one.
+static LLVMValueRef f64_to_odd(tk_emit *e, LLVMValueRef x) {
+    LLVMValueRef r = LLVMBuildFPTrunc(e->b, x, type_f32(e), "");
+    LLVMValueRef back = LLVMBuildFPExt(e->b, r, type_f64(e), "");
+    LLVMValueRef u = tk_ll_bits(e, r, tk_ll_int(e, 32));
+    LLVMValueRef magnitude = tk_ll_mask(e, tk_ll_bits(e, x, tk_ll_int(e, 64)), INT64_MAX);
+    LLVMValueRef rounded = tk_ll_mask(e, tk_ll_bits(e, back, tk_ll_int(e, 64)), INT64_MAX);
+    LLVMValueRef up = tk_ll_icmp(e, LLVMIntUGT, rounded, magnitude);
+    LLVMValueRef inexact = LLVMBuildFCmp(e->b, LLVMRealONE, back, x, "");
+    LLVMValueRef even = tk_ll_is(e, tk_ll_mask(e, u, 1), 0);
+    LLVMValueRef step = tk_ll_sel(e, up, tk_ll_k(u, UINT32_MAX), tk_ll_k(u, 1));
+    u = tk_ll_sel(e, tk_ll_and(e, inexact, even), tk_ll_add(e, u, step), u);
+    return tk_ll_bits(e, u, type_f32(e));
+}
+
+static LLVMValueRef float_to_float(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
+    if (from == TK_F64) {
+        return to == TK_F32 ? LLVMBuildFPTrunc(e->b, x, type_f32(e), "")
+                            : f32_to_narrow(e, to, f64_to_odd(e, x));
+    }
+    LLVMValueRef f = to_f32(e, from, x);
+    return to == TK_F32   ? f
+           : to == TK_F64 ? LLVMBuildFPExt(e->b, f, type_f64(e), "")
+                          : f32_to_narrow(e, to, f);
+}
+
+// ---- Float to integer and bool ------------------------------------------------------------------
+
+static LLVMValueRef saturating(tk_emit *e, LLVMValueRef x, bool is_f64, unsigned bits,
+                               bool is_signed) {
+    const char *name = tk_format(e->arena, "llvm.fpto%si.sat.i%u.%s", is_signed ? "s" : "u", bits,
+                                 is_f64 ? "f64" : "f32");
+    return tk_emit_intrinsic(e, name, tk_ll_int(e, bits), 1, &x);
+}
+
+// Below 32 bits: to i32, and then into the range.
+static LLVMValueRef float_to_int(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
+    const unsigned bits = tk_dtype_bits(to);
+    const bool is_signed = tk_dtype_is_signed(to);
+    LLVMValueRef f = from == TK_F64 ? x : to_f32(e, from, x);
+    if (bits >= 32) {
+        return saturating(e, f, from == TK_F64, bits, is_signed);
+    }
+    LLVMValueRef r = saturating(e, f, from == TK_F64, 32, true);
+    int64_t most = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
+    LLVMValueRef hi = tk_emit_i32(e, most), lo = tk_emit_i32(e, is_signed ? -most - 1 : 0);
+    r = tk_ll_sel(e, tk_ll_icmp(e, LLVMIntSLT, r, lo), lo, r);
+    r = tk_ll_sel(e, tk_ll_icmp(e, LLVMIntSGT, r, hi), hi, r);
+    return tk_ll_resize(e, r, bits, is_signed);
+}
+
+static LLVMValueRef to_bool(tk_emit *e, tk_dtype from, LLVMValueRef x) {
+    if (is_f8(from)) {
+        return LLVMBuildNot(e->b, tk_ll_is(e, tk_ll_mask(e, x, 0x7f), 0), "");
+    }
+    return tk_dtype_is_float(from)
+               ? LLVMBuildFCmp(e->b, LLVMRealUNE, x, LLVMConstNull(LLVMTypeOf(x)), "")
+               : tk_ll_icmp(e, LLVMIntNE, x, tk_ll_k(x, 0));
+}
+
+// ---- Integer to float ---------------------------------------------------------------------------
+
+static LLVMValueRef int_to(tk_emit *e, LLVMValueRef x, bool is_signed, LLVMTypeRef t) {
+    return is_signed ? LLVMBuildSIToFP(e->b, x, t, "") : LLVMBuildUIToFP(e->b, x, t, "");
+}
+
+// A 64-bit integer as f64, with the bits that f64 cannot hold gathered into its last one.
+static LLVMValueRef wide_to_f64_odd(tk_emit *e, LLVMValueRef x, bool is_signed) {
+    LLVMValueRef negative = tk_ll_icmp(e, LLVMIntSLT, x, tk_ll_k(x, 0)), m = x;
+    if (is_signed) {
+        m = tk_ll_sel(e, negative, LLVMBuildNeg(e->b, x, ""), x);
+    }
+    LLVMValueRef low = tk_ll_mask(e, m, 0x7ff);
+    LLVMValueRef sticky = tk_ll_sel(e, tk_ll_is(e, low, 0), tk_ll_k(m, 0), tk_ll_k(m, 0x800));
+    LLVMValueRef odd = tk_ll_or(e, tk_ll_mask(e, m, ~(uint64_t)0x7ff), sticky);
+    m = tk_ll_sel(e, tk_ll_is(e, tk_ll_shr(e, m, 53), 0), m, odd);
+    LLVMValueRef f = LLVMBuildUIToFP(e->b, m, type_f64(e), "");
+    return is_signed ? tk_ll_sel(e, negative, LLVMBuildFNeg(e->b, f, ""), f) : f;
+}
+
+static LLVMValueRef int_to_float(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
+    const bool is_signed = tk_dtype_is_signed(from);
+    const unsigned bits = from == TK_BOOL ? 1 : tk_dtype_bits(from);
+    if (!tk_dtype_is_narrow_float(to)) {
+        return int_to(e, x, is_signed, tk_emit_type(e, to));
+    }
+    if (bits <= 16) {
+        return f32_to_narrow(e, to, int_to(e, x, is_signed, type_f32(e)));
+    }
+    LLVMValueRef wide =
+        bits == 32 ? int_to(e, x, is_signed, type_f64(e)) : wide_to_f64_odd(e, x, is_signed);
+    return f32_to_narrow(e, to, f64_to_odd(e, wide));
+}
+
+// ---- All ----------------------------------------------------------------------------------------
+
+LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
+    if (from == to) {
+        return x;
+    }
+    if (to == TK_BOOL) {
+        return to_bool(e, from, x);
+    }
+    if (tk_dtype_is_float(from)) {
+        return tk_dtype_is_float(to) ? float_to_float(e, from, to, x)
+                                     : float_to_int(e, from, to, x);
+    }
+    return tk_dtype_is_float(to) ? int_to_float(e, from, to, x)
+                                 : tk_ll_resize(e, x, tk_dtype_bits(to), tk_dtype_is_signed(from));
+}
