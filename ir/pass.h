@@ -28,6 +28,8 @@ const tk_pass *tk_passes(size_t *n);           // in order
 const tk_pass *tk_pass_find(const char *name); // NULL
 
 typedef struct tk_pipeline_opts {
+    const tk_pass *table; // other passes than the tile pipeline's: a back end's
+    size_t rows;
     const char *after; // stop after this pass (NULL: all); "build" = before the first
     const char *only;  // run this one alone (--run=PASS)
     bool debug;

@@ -129,9 +129,10 @@ bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
     }
     const tk_pass *only = o->only ? tk_pass_find(o->only) : NULL;
     TK_CHECK(m->arena, !o->only || only);
-    TK_CHECK(m->arena, o->only || !o->after || tk_pass_find(o->after));
-    for (size_t i = 0; i < ROWS; i++) {
-        const tk_pass *p = &table[i];
+    TK_CHECK(m->arena, o->only || !o->after || o->table || tk_pass_find(o->after));
+    const tk_pass *rows = o->table ? o->table : table;
+    for (size_t i = 0; i < (o->table ? o->rows : ROWS); i++) {
+        const tk_pass *p = &rows[i];
         if (only && p != only) {
             continue;
         }

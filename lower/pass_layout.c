@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pass layout: gives each tile a layout, and moves tiles between layouts where ops need it.
+//
+// in:    tile level, calls inlined, extents powers of two
+// out:   laid-out level: each tile value has a layout; convert ops where one is needed in another
+// keeps: every value, bit for bit
+// needs: inline
+// when not: a tile extent that is no power of two is refused, with the extent
+//
+// Each shape has one blocked layout, of which the fastest axis is the one along which loads and
+// stores of that shape are contiguous, and 16 bytes of the narrowest type so accessed stand in one
+// thread. Loads, stores, atomics and ops that work across threads use it. Element-wise ops take the
+// layout of their first operand that has one of its own; a reduction's result is the slice of its
+// operand's layout, so that it meets its operand again by broadcasting without moving. Constants,
+// iotas and broadcasts of scalars have no layout of their own: they are made anew in any layout. A
+// loop carries a value in the layout of its initial value, or, where that has none of its own, in
+// the one that the body gives it.
+#include "lower/lower.h"
+#include "lower/views.h"
+
+#include <string.h>
+
+typedef struct shape_rule {
+    struct shape_rule *next;
+    const tk_type *type;
+    int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
+    unsigned bytes;             // of the narrowest type accessed; 0: none
+    tk_layout *layout;          // once asked for
+} shape_rule;
+
+typedef struct assign {
+    tk_pass_ctx *c;
+    tk_func *f;
+    tk_arena *a; // the module's: layouts stay
+    shape_rule *rules;
+    unsigned log_warps;
+    bool *any; // per value: no layout of its own (phase of wishes)
+    bool refused;
+} assign;
+
+// ---- Shapes
+
+static bool same_shape(const tk_type *a, const tk_type *b) {
+    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
+}
+
+static shape_rule *rule_of(assign *s, const tk_type *t) {
+    for (shape_rule *r = s->rules; r; r = r->next) {
+        if (same_shape(r->type, t)) {
+            return r;
+        }
+    }
+    shape_rule *r = TK_NEW(s->c->scratch, shape_rule);
+    r->type = t;
+    r->next = s->rules;
+    s->rules = r;
+    return r;
+}
+
+static void vote(assign *s, const tk_op *op) {
+    const tk_type *t = tk_view_type(s->f, op);
+    if (t->rank == 0) {
+        return;
+    }
+    tk_view_axes v = tk_view_axes_of(s->f, op);
+    shape_rule *r = rule_of(s, t);
+    unsigned bytes = (unsigned)tk_dtype_size(t->dtype);
+    uint32_t last = v.n - 1; // the tensor's last dimension is the contiguous one
+    if (op->at.index[last] != 0) {
+        r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
+    }
+    r->bytes = r->bytes == 0 || bytes < r->bytes ? bytes : r->bytes;
+}
+
+static void vote_op(void *user, tk_op *op) {
+    assign *s = user;
+    if (op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
+        op->code == TK_OP_ATOMIC_CAS) {
+        vote(s, op);
+    }
+}
+
+static unsigned log2_of(int64_t n) {
+    unsigned k = 0;
+    while ((int64_t)1 << k < n) {
+        k++;
+    }
+    return k;
+}
+
+// The layout of a shape: see the head of this file.
+static const tk_layout *shape_layout(assign *s, const tk_type *t) {
+    shape_rule *r = rule_of(s, t);
+    if (r->layout) {
+        return r->layout;
+    }
+    uint8_t order[TK_MAX_RANK];
+    unsigned fast = t->rank - 1u, n = 0;
+    for (unsigned i = 0; i < t->rank; i++) {
+        fast = r->votes[i] > r->votes[fast] ? i : fast;
+    }
+    order[n++] = (uint8_t)fast;
+    for (unsigned i = t->rank; i-- > 0;) {
+        if (i != fast) {
+            order[n++] = (uint8_t)i;
+        }
+    }
+    unsigned total = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
+    unsigned vec = log2_of(16 / (r->bytes ? r->bytes : 4));
+    unsigned extent = log2_of(t->dim[fast]);
+    vec = vec > extent ? extent : vec;
+    unsigned spare = total > threads ? total - threads : 0;
+    vec = vec > spare ? spare : vec;
+    r->layout = TK_NEW(s->a, tk_layout);
+    *r->layout = tk_layout_blocked(t->rank, t->dim, order, vec, s->log_warps);
+    return r->layout;
+}
+
+static const tk_layout *keep(assign *s, tk_layout l) {
+    tk_layout *p = TK_NEW(s->a, tk_layout);
+    *p = l;
+    return p;
+}
+
+// ---- Layouts of values
+
+static const tk_type *type_of(const assign *s, tk_vid v) { return tk_value_type(s->f, v); }
+static bool is_tile(const assign *s, tk_vid v) {
+    const tk_type *t = type_of(s, v);
+    return t->kind == TK_T_VALUE && t->rank > 0;
+}
+static const tk_layout *layout_of(const assign *s, tk_vid v) { return s->f->value.at[v].layout; }
+
+static void give(assign *s, tk_vid v, const tk_layout *l) {
+    if (is_tile(s, v)) {
+        s->f->value.at[v].layout = l;
+    }
+}
+
+// Made anew in any layout: has none of its own.
+static bool is_free(const assign *s, tk_vid v) {
+    const tk_op *d = tk_value_def(s->f, v);
+    if (!d) {
+        return false;
+    }
+    return d->code == TK_OP_CONST || d->code == TK_OP_IOTA ||
+           (d->code == TK_OP_BROADCAST && !is_tile(s, d->opnd[0]));
+}
+
+// The value v in layout l, for use before op `at`: itself, made anew, or converted.
+static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l) {
+    if (!is_tile(s, v) || tk_layout_eq(layout_of(s, v), l)) {
+        return v;
+    }
+    const tk_op *d = tk_value_def(s->f, v);
+    const tk_type *t = type_of(s, v);
+    tk_op *op;
+    if (is_free(s, v)) {
+        op = tk_op_new(s->f, d->code, d->loc, d->nopnd, d->opnd, 1, &t, 0);
+        op->at = d->at;
+    } else {
+        op = tk_op_new(s->f, TK_OP_CONVERT, at->loc, 1, &v, 1, &t, 0);
+    }
+    give(s, op->res[0], l);
+    tk_op_insert_before(at, op);
+    return op->res[0];
+}
+
+static void operand_in(assign *s, tk_op *op, uint32_t i, const tk_layout *l) {
+    op->opnd[i] = in_layout(s, op, op->opnd[i], l);
+}
+
+static void region(assign *s, tk_region *r);
+
+// All results and the tile operands of an element-wise op in one layout.
+static void elementwise(assign *s, tk_op *op) {
+    if (!is_tile(s, op->res[0])) {
+        return;
+    }
+    const tk_layout *l = NULL;
+    for (uint32_t i = 0; i < op->nopnd && !l; i++) {
+        l = is_tile(s, op->opnd[i]) && !is_free(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
+    }
+    l = l ? l : shape_layout(s, type_of(s, op->res[0]));
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        operand_in(s, op, i, l);
+    }
+    for (uint32_t i = 0; i < op->nres; i++) {
+        give(s, op->res[i], l);
+    }
+}
+
+static void broadcast(assign *s, tk_op *op) {
+    const tk_type *to = type_of(s, op->res[0]), *from = type_of(s, op->opnd[0]);
+    const tk_layout *l = shape_layout(s, to);
+    give(s, op->res[0], l);
+    if (is_tile(s, op->opnd[0])) {
+        operand_in(s, op, 0, keep(s, tk_layout_project(l, from->rank, from->dim)));
+    }
+}
+
+static void reshape(assign *s, tk_op *op) {
+    const tk_type *to = type_of(s, op->res[0]);
+    if (!is_tile(s, op->res[0]) || !is_tile(s, op->opnd[0])) { // one element: every thread has it
+        const tk_type *tile = is_tile(s, op->res[0]) ? to : type_of(s, op->opnd[0]);
+        if (tile->rank == 0) {
+            return;
+        }
+        if (is_tile(s, op->res[0])) {
+            give(s, op->res[0], shape_layout(s, to));
+        }
+        return;
+    }
+    give(s, op->res[0], keep(s, tk_layout_reshape(layout_of(s, op->opnd[0]), to->rank, to->dim)));
+}
+
+static void view(assign *s, tk_op *op) {
+    const tk_type *t = tk_view_type(s->f, op);
+    if (t->rank == 0) {
+        return;
+    }
+    const tk_layout *l = shape_layout(s, t);
+    tk_view_axes v = tk_view_axes_of(s->f, op);
+    for (uint32_t i = 1; i < op->nopnd; i++) {
+        bool index = i <= v.n;
+        if (!index) {
+            operand_in(s, op, i, l); // the value, the mask, what stands outside
+        } else if (op->at.index[i - 1] == -1) {
+            operand_in(s, op, i, keep(s, tk_view_index_layout(s->f, op, &v, l, i - 1)));
+        }
+    }
+    for (uint32_t i = 0; i < op->nres; i++) {
+        give(s, op->res[i], l);
+    }
+}
+
+// Ops across threads: operands as they are, results in the layout of their shape.
+static void across(assign *s, tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        if (is_tile(s, op->res[i])) {
+            give(s, op->res[i], shape_layout(s, type_of(s, op->res[i])));
+        }
+    }
+    if (op->code == TK_OP_GATHER) {
+        operand_in(s, op, 1, layout_of(s, op->res[0]));
+    }
+    if ((op->code == TK_OP_DOT && op->nopnd == 3) ||
+        (op->code == TK_OP_DOT_SCALED && op->nopnd == 5)) {
+        operand_in(s, op, op->nopnd - 1, layout_of(s, op->res[0]));
+    }
+}
+
+// ---- Control
+
+static void yield_in(assign *s, tk_region *r, const tk_vid *like, uint32_t n) {
+    tk_op *y = r->last;
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_tile(s, y->opnd[i])) {
+            operand_in(s, y, i, layout_of(s, like[i]));
+        }
+    }
+}
+
+static void branch(assign *s, tk_op *op) {
+    region(s, op->reg[0]);
+    region(s, op->reg[1]);
+    for (uint32_t i = 0; i < op->nres; i++) {
+        tk_vid a = op->reg[0]->last->opnd[i], b = op->reg[1]->last->opnd[i];
+        give(s, op->res[i], is_tile(s, a) ? layout_of(s, is_free(s, a) ? b : a) : NULL);
+    }
+    yield_in(s, op->reg[0], op->res, op->nres);
+    yield_in(s, op->reg[1], op->res, op->nres);
+}
+
+// Layouts that a walk of the body left on the values, of which only the carried ones are of
+// interest, are overwritten by the walk that counts. The first walk must not insert anything: it
+// runs on a copy of nothing but the wishes.
+static const tk_layout *body_wish(assign *s, const tk_region *r, tk_vid arg, tk_vid yielded,
+                                  unsigned depth);
+
+static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, const tk_op *d,
+                                unsigned depth) {
+    if (d->code == TK_OP_REDUCE && d->at.axis >= 0) {
+        const tk_layout *l = body_wish(s, r, arg, d->opnd[0], depth + 1);
+        l = l ? l : shape_layout(s, type_of(s, d->opnd[0]));
+        return keep(s, tk_layout_slice(l, (unsigned)d->at.axis));
+    }
+    if (tk_op_info(d->code)->elementwise || d->code == TK_OP_CAST || d->code == TK_OP_BITCAST) {
+        for (uint32_t i = 0; i < d->nopnd; i++) {
+            const tk_layout *l =
+                is_tile(s, d->opnd[i]) ? body_wish(s, r, arg, d->opnd[i], depth + 1) : NULL;
+            if (l) {
+                return l;
+            }
+        }
+        return NULL;
+    }
+    return is_free(s, d->res[0]) || d->code == TK_OP_CONVERT
+               ? NULL
+               : shape_layout(s, type_of(s, d->res[0]));
+}
+
+// The layout in which the body makes the next value of `arg`, followed through element-wise ops;
+// NULL: any.
+static const tk_layout *body_wish(assign *s, const tk_region *r, tk_vid arg, tk_vid v,
+                                  unsigned depth) {
+    const tk_op *d = tk_value_def(s->f, v);
+    if (v == arg || !d || depth > 24) {
+        return NULL;
+    }
+    if (d->in != r) { // from outside: it has its layout already
+        return is_free(s, v) ? NULL : layout_of(s, v);
+    }
+    return wish_of(s, r, arg, d, depth);
+}
+
+static void carry(assign *s, tk_op *op, uint32_t first_init, tk_region *body, uint32_t first_arg) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        tk_vid init = op->opnd[first_init + i], arg = body->args.at[first_arg + i];
+        if (!is_tile(s, init)) {
+            continue;
+        }
+        const tk_layout *l =
+            is_free(s, init) ? body_wish(s, body, arg, body->last->opnd[i], 0) : layout_of(s, init);
+        l = l ? l : shape_layout(s, type_of(s, init));
+        operand_in(s, op, first_init + i, l);
+        give(s, arg, l);
+        give(s, op->res[i], l);
+    }
+}
+
+static void loop(assign *s, tk_op *op) {
+    carry(s, op, 3, op->reg[0], 1);
+    region(s, op->reg[0]);
+    yield_in(s, op->reg[0], op->res, op->nres);
+}
+
+static void loop_while(assign *s, tk_op *op) {
+    carry(s, op, 0, op->reg[1], 0);
+    for (uint32_t i = 0; i < op->nres; i++) {
+        give(s, op->reg[0]->args.at[i], layout_of(s, op->res[i]));
+    }
+    region(s, op->reg[0]);
+    region(s, op->reg[1]);
+    yield_in(s, op->reg[1], op->res, op->nres);
+}
+
+// ---- Ops
+
+static bool extents_fit(assign *s, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        const tk_type *t = type_of(s, op->res[i]);
+        unsigned axis;
+        if (t->kind == TK_T_VALUE && t->rank > 0 && !tk_layout_fits(t, &axis)) {
+            const tk_module *m = s->f->module;
+            tk_error(s->c->diags,
+                     op->loc < m->locs.n ? m->locs.at[op->loc].span : (tk_span){0, 0, 0}, "extent",
+                     "a tile of extent %lld cannot be compiled for a GPU yet: extents must be "
+                     "powers of two",
+                     (long long)t->dim[axis]);
+            s->refused = true;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void one(assign *s, tk_op *op) {
+    if (!extents_fit(s, op)) {
+        return;
+    }
+    if (tk_op_info(op->code)->elementwise) {
+        elementwise(s, op);
+        return;
+    }
+    switch ((int)op->code) { // the element-wise ones are done
+    case TK_OP_CONST:
+    case TK_OP_IOTA:
+        if (is_tile(s, op->res[0])) {
+            give(s, op->res[0], shape_layout(s, type_of(s, op->res[0])));
+        }
+        break;
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+        elementwise(s, op);
+        break;
+    case TK_OP_PHILOX:
+        if (is_tile(s, op->opnd[1])) {
+            elementwise(s, op);
+        }
+        break;
+    case TK_OP_BROADCAST:
+        broadcast(s, op);
+        break;
+    case TK_OP_RESHAPE:
+        reshape(s, op);
+        break;
+    case TK_OP_PERMUTE:
+        give(s, op->res[0], keep(s, tk_layout_permute(layout_of(s, op->opnd[0]), op->at.perm)));
+        break;
+    case TK_OP_REDUCE:
+    case TK_OP_ARG_REDUCE:
+        if (is_tile(s, op->res[0])) {
+            give(s, op->res[0],
+                 keep(s, tk_layout_slice(layout_of(s, op->opnd[0]), (unsigned)op->at.axis)));
+        }
+        break;
+    case TK_OP_REDUCE_FN:
+        for (uint32_t i = 0; i < op->nres; i++) {
+            operand_in(s, op, i, layout_of(s, op->opnd[0]));
+            if (is_tile(s, op->res[i])) {
+                give(s, op->res[i],
+                     keep(s, tk_layout_slice(layout_of(s, op->opnd[i]), (unsigned)op->at.axis)));
+            }
+        }
+        break;
+    case TK_OP_LOAD:
+    case TK_OP_STORE:
+    case TK_OP_ATOMIC_RMW:
+    case TK_OP_ATOMIC_CAS:
+        view(s, op);
+        break;
+    case TK_OP_IF:
+        branch(s, op);
+        break;
+    case TK_OP_FOR:
+        loop(s, op);
+        break;
+    case TK_OP_WHILE:
+        loop_while(s, op);
+        break;
+    default: // across threads, or no tiles at all
+        across(s, op);
+        break;
+    }
+}
+
+static void region(assign *s, tk_region *r) {
+    for (tk_op *op = r->first, *next; op && !s->refused; op = next) {
+        next = op->next;
+        one(s, op);
+    }
+}
+
+void tk_pass_layout(tk_pass_ctx *c) {
+    tk_module *m = c->m;
+    for (uint32_t i = 0; i < m->funcs.n; i++) {
+        assign s = {.c = c, .f = m->funcs.at[i], .a = m->arena};
+        s.log_warps =
+            log2_of(m->attrs.warps > 0 ? m->attrs.warps : tk_default_warps(m->funcs.at[i]));
+        tk_func_walk(s.f, vote_op, &s);
+        region(&s, s.f->body);
+    }
+    m->level = TK_LEVEL_LAID;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics: one owner an element; copies get the old value through shared memory.
+//
+// atomicrmw keeps neither its order nor a wide scope on this target, so an order that is asked for
+// is made by fences around a relaxed operation. Float minimum and maximum are loops of
+// compare-and-swap over the bits, with the executor's rule: a NaN on either side gives way.
+#include "lower/views.h"
+#include "ptx/llvm_internal.h"
+
+#include <string.h>
+
+static unsigned scope_of(tk_emit *e, tk_memscope s) {
+    static const char *const name[] = {"device", "block", ""};
+    return LLVMGetSyncScopeID(e->ctx, name[s], strlen(name[s]));
+}
+
+static void fence(tk_emit *e, const tk_op *op, bool before) {
+    tk_order o = op->at.order;
+    bool wanted = before ? o == TK_ORDER_RELEASE || o == TK_ORDER_ACQ_REL
+                         : o == TK_ORDER_ACQUIRE || o == TK_ORDER_ACQ_REL;
+    if (wanted) {
+        LLVMBuildFenceSyncScope(e->b, LLVMAtomicOrderingAcquireRelease, scope_of(e, op->at.scope),
+                                "");
+    }
+}
+
+static LLVMTypeRef bits_type(tk_emit *e, tk_dtype t) {
+    return LLVMIntTypeInContext(e->ctx, tk_dtype_bits(t));
+}
+
+static LLVMValueRef exchange_if(tk_emit *e, const tk_op *op, LLVMValueRef at, LLVMValueRef expected,
+                                LLVMValueRef value) {
+    return LLVMBuildAtomicCmpXchgSyncScope(e->b, at, expected, value, LLVMAtomicOrderingMonotonic,
+                                           LLVMAtomicOrderingMonotonic, scope_of(e, op->at.scope));
+}
+
+// old = *at; do { next = f(old, x) } while (!cas(at, old, next)); the old value's bits.
+static LLVMValueRef float_extreme(tk_emit *e, const tk_op *op, tk_dtype t, LLVMValueRef at,
+                                  LLVMValueRef x) {
+    LLVMTypeRef bits = bits_type(e, t), type = tk_emit_type(e, t);
+    LLVMValueRef first = LLVMBuildLoad2(e->b, bits, at, "");
+    LLVMSetAlignment(first, (unsigned)tk_dtype_size(t));
+    LLVMSetOrdering(first, LLVMAtomicOrderingMonotonic);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    LLVMBasicBlockRef loop = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "cas");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "swapped");
+    LLVMBuildBr(e->b, loop);
+    LLVMPositionBuilderAtEnd(e->b, loop);
+    LLVMValueRef old = LLVMBuildPhi(e->b, bits, "");
+    LLVMAddIncoming(old, &first, &before, 1);
+    LLVMValueRef arg[2] = {LLVMBuildBitCast(e->b, old, type, ""), x};
+    LLVMValueRef next =
+        tk_emit_elem(e, op->at.kind == TK_K_MAX ? TK_NUM_FMAX : TK_NUM_FMIN, t, 0, arg);
+    LLVMValueRef pair = exchange_if(e, op, at, old, LLVMBuildBitCast(e->b, next, bits, ""));
+    LLVMValueRef seen = LLVMBuildExtractValue(e->b, pair, 0, "");
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
+    LLVMBuildCondBr(e->b, LLVMBuildExtractValue(e->b, pair, 1, ""), done, loop);
+    LLVMAddIncoming(old, &seen, &last, 1);
+    LLVMPositionBuilderAtEnd(e->b, done);
+    return LLVMBuildBitCast(e->b, old, type, "");
+}
+
+static LLVMAtomicRMWBinOp rmw_of(const tk_op *op, tk_dtype t) {
+    bool is_signed = tk_dtype_is_signed(t);
+    switch ((int)op->at.kind) { // the verifier lets no other kind through
+    case TK_K_ADD:
+        return tk_dtype_is_float(t) ? LLVMAtomicRMWBinOpFAdd : LLVMAtomicRMWBinOpAdd;
+    case TK_K_MIN:
+        return is_signed ? LLVMAtomicRMWBinOpMin : LLVMAtomicRMWBinOpUMin;
+    case TK_K_MAX:
+        return is_signed ? LLVMAtomicRMWBinOpMax : LLVMAtomicRMWBinOpUMax;
+    case TK_K_AND:
+        return LLVMAtomicRMWBinOpAnd;
+    case TK_K_OR:
+        return LLVMAtomicRMWBinOpOr;
+    case TK_K_XOR:
+        return LLVMAtomicRMWBinOpXor;
+    }
+    return LLVMAtomicRMWBinOpXchg;
+}
+
+// One element: x holds the value, or expected and value. The old value.
+static LLVMValueRef one(tk_emit *e, const tk_op *op, tk_dtype t, LLVMValueRef at, LLVMValueRef *x) {
+    LLVMTypeRef bits = bits_type(e, t), type = tk_emit_type(e, t);
+    if (op->code == TK_OP_ATOMIC_CAS) {
+        LLVMValueRef pair = exchange_if(e, op, at, LLVMBuildBitCast(e->b, x[0], bits, ""),
+                                        LLVMBuildBitCast(e->b, x[1], bits, ""));
+        return LLVMBuildBitCast(e->b, LLVMBuildExtractValue(e->b, pair, 0, ""), type, "");
+    }
+    bool extreme = op->at.kind == TK_K_MIN || op->at.kind == TK_K_MAX;
+    if (extreme && tk_dtype_is_float(t)) {
+        return float_extreme(e, op, t, at, x[0]);
+    }
+    bool by_bits = op->at.kind == TK_K_XCHG;
+    LLVMValueRef v = by_bits ? LLVMBuildBitCast(e->b, x[0], bits, "") : x[0];
+    LLVMValueRef old = LLVMBuildAtomicRMWSyncScope(
+        e->b, rmw_of(op, t), at, v, LLVMAtomicOrderingMonotonic, scope_of(e, op->at.scope));
+    return by_bits ? LLVMBuildBitCast(e->b, old, type, "") : old;
+}
+
+void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
+    const tk_type *t = tk_view_type(e->f, op);
+    const tk_layout *l = tk_emit_layout(e, op->res[0]);
+    uint32_t next = 1 + tk_value_type(e->f, op->opnd[0])->rank, n = l ? 1U << l->regs : 1;
+    uint32_t values = op->code == TK_OP_ATOMIC_CAS ? 2 : 1;
+    const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[next + values]) : NULL;
+    tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), true);
+    tk_emit_view v = tk_emit_view_make(e, op, t, l);
+    LLVMValueRef *out = tk_emit_new(e, op->res[0]), none = LLVMConstNull(tk_emit_type(e, t->dtype));
+    LLVMValueRef own = tk_emit_view_owner(e, &v);
+    if (own) {
+        tk_emit_scratch(e, op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
+        tk_emit_barrier(e);
+    }
+    fence(e, op, true);
+    for (uint32_t r = 0; r < n; r++) {
+        LLVMValueRef in = tk_emit_view_inside(e, &v, r, mask ? mask[r] : NULL);
+        in = own ? LLVMBuildAnd(e->b, in, own, "") : in;
+        LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+        tk_emit_cond c = tk_emit_if(e, in);
+        LLVMValueRef x[2] = {tk_emit_get(e, op->opnd[next])[r],
+                             values == 2 ? tk_emit_get(e, op->opnd[next + 1])[r] : NULL};
+        LLVMValueRef old = one(e, op, t->dtype, tk_emit_view_address(e, &v, r), x);
+        LLVMBasicBlockRef done = LLVMGetInsertBlock(e->b);
+        tk_emit_end(e, &c);
+        out[r] = LLVMBuildPhi(e->b, LLVMTypeOf(none), "");
+        LLVMAddIncoming(out[r], &old, &done, 1);
+        LLVMAddIncoming(out[r], &none, &before, 1);
+    }
+    fence(e, op, false);
+    if (!own) {
+        return;
+    }
+    tk_emit_cond c = tk_emit_if(e, own);
+    for (uint32_t r = 0; r < n; r++) {
+        LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(t->dtype));
+        LLVMValueRef el = l ? tk_emit_element(e, l, r) : tk_emit_i32(e, 0);
+        LLVMBuildStore(e->b, out[r], tk_emit_shared_at(e, op, 0, LLVMBuildMul(e->b, el, size, "")));
+    }
+    tk_emit_end(e, &c);
+    tk_emit_barrier(e);
+    for (uint32_t r = 0; r < n; r++) {
+        out[r] =
+            tk_emit_fetch(e, op, 0, t->dtype, l ? tk_emit_element(e, l, r) : tk_emit_i32(e, 0));
+    }
+}

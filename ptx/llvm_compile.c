@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU compile: the passes below the tile level, the emitter, LLVM's optimiser and its PTX
+// writer.
+//
+// LLVM ends the process on what it cannot select, so nothing is asked of it that the target table
+// does not have, and the module is verified first. Its diagnostics come through a handler and
+// become ours.
+#include "lower/lower.h"
+#include "ptx/llvm_kernel.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <string.h>
+
+#define TRIPLE "nvptx64-nvidia-cuda"
+
+// LLVM's own state, which it keeps for the process.
+static void init_targets(void) {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+}
+
+// ---- The passes, in order
+
+// PASS(name, what it does, why it stands here)
+#define PIPELINE(PASS)                                                                             \
+    PASS(expand, "makes math functions sequences of exact ops",                                    \
+         "before layouts: what it adds is element-wise")                                           \
+    PASS(fold, "replaces what is known at compile time", "constants in what expand made")          \
+    PASS(cse, "computes equal expressions once", "expand repeats range reductions")                \
+    PASS(licm, "moves out of loops what is the same in each iteration",                            \
+         "constants of expand's polynomials")                                                      \
+    PASS(dce, "removes what nothing uses", "before layouts, so that nothing dead is converted")    \
+    PASS(layout, "gives each tile a layout", "last at the tile level")
+
+#define DECLARE(NAME, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
+#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY},
+PIPELINE(DECLARE)
+static const tk_pass table[] = {PIPELINE(ROW)};
+
+// ---- LLVM objects, released on every way out
+
+typedef struct llvm_state {
+    tk_emit emit;
+    LLVMTargetMachineRef machine;
+    LLVMTargetDataRef data;
+    LLVMMemoryBufferRef text;
+    tk_buf messages;
+} llvm_state;
+
+static void on_message(LLVMDiagnosticInfoRef info, void *user) {
+    llvm_state *s = user;
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSError) {
+        char *text = LLVMGetDiagInfoDescription(info);
+        tk_buf_str(&s->messages, text);
+        LLVMDisposeMessage(text);
+    }
+}
+
+static void llvm_release(llvm_state *s) {
+    if (s->text) {
+        LLVMDisposeMemoryBuffer(s->text);
+    }
+    if (s->emit.b) {
+        LLVMDisposeBuilder(s->emit.b);
+    }
+    if (s->emit.mod) {
+        LLVMDisposeModule(s->emit.mod);
+    }
+    if (s->data) {
+        LLVMDisposeTargetData(s->data);
+    }
+    if (s->machine) {
+        LLVMDisposeTargetMachine(s->machine);
+    }
+    if (s->emit.ctx) {
+        LLVMContextDispose(s->emit.ctx);
+    }
+}
+
+static void make_machine(llvm_state *s, const tk_target *t) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_targets);
+    LLVMTargetRef target;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(TRIPLE, &target, &error)) {
+        tk_buf_str(&s->messages, error);
+        LLVMDisposeMessage(error);
+        TK_ICE(s->emit.arena, "LLVM has no %s: %s", TRIPLE, tk_buf_text(&s->messages));
+    }
+    s->machine = LLVMCreateTargetMachine(target, TRIPLE, t->name, t->ptx, LLVMCodeGenLevelDefault,
+                                         LLVMRelocDefault, LLVMCodeModelDefault);
+    s->data = LLVMCreateTargetDataLayout(s->machine);
+}
+
+static void make_module(llvm_state *s) {
+    tk_emit *e = &s->emit;
+    e->ctx = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(e->ctx, on_message, s);
+    e->mod = LLVMModuleCreateWithNameInContext("tkc", e->ctx);
+    LLVMSetTarget(e->mod, TRIPLE);
+    LLVMSetModuleDataLayout(e->mod, s->data);
+    e->b = LLVMCreateBuilderInContext(e->ctx);
+}
+
+static void verify(llvm_state *s) {
+    char *error = NULL;
+    bool bad = LLVMVerifyModule(s->emit.mod, LLVMReturnStatusAction, &error);
+    if (bad) {
+        tk_buf_str(&s->messages, error);
+    }
+    LLVMDisposeMessage(error);
+    if (bad) {
+        TK_ICE(s->emit.arena, "the emitter made wrong LLVM IR: %.180s", tk_buf_text(&s->messages));
+    }
+}
+
+static void optimise(llvm_state *s) {
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(o, 0);
+    LLVMPassBuilderOptionsSetSLPVectorization(o, 0);
+    LLVMErrorRef error = LLVMRunPasses(s->emit.mod, "default<O2>", s->machine, o);
+    LLVMDisposePassBuilderOptions(o);
+    if (error) {
+        char *text = LLVMGetErrorMessage(error);
+        tk_buf_str(&s->messages, text);
+        LLVMDisposeErrorMessage(text);
+        TK_ICE(s->emit.arena, "LLVM's passes: %.200s", tk_buf_text(&s->messages));
+    }
+}
+
+static void write_ptx(llvm_state *s, tk_image *image) {
+    char *error = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->emit.mod, LLVMAssemblyFile, &error,
+                                            &s->text)) {
+        tk_buf_str(&s->messages, error);
+        LLVMDisposeMessage(error);
+    }
+    if (s->messages.n) {
+        TK_ICE(s->emit.arena, "LLVM's code generator: %.180s", tk_buf_text(&s->messages));
+    }
+    image->ptx_size = LLVMGetBufferSize(s->text);
+    image->ptx = tk_strndup(s->emit.arena, LLVMGetBufferStart(s->text), image->ptx_size);
+}
+
+static void keep_text(llvm_state *s, const tk_ptx_opts *o) {
+    char *text = LLVMPrintModuleToString(s->emit.mod);
+    tk_buf_str(&s->messages, text);
+    LLVMDisposeMessage(text);
+    *o->text = tk_strdup(s->emit.arena, tk_buf_text(&s->messages));
+    s->messages.n = 0;
+}
+
+static void compile(llvm_state *s, tk_image *image) {
+    tk_emit *e = &s->emit;
+    make_machine(s, e->target);
+    make_module(s);
+    tk_emit_kernel(e, image);
+    if (e->refused) {
+        return;
+    }
+    verify(s);
+    optimise(s);
+    if (e->opts->emit && strcmp(e->opts->emit, "llvm") == 0) {
+        keep_text(s, e->opts);
+    }
+    write_ptx(s, image);
+}
+
+// The names of PTX are C's.
+static const char *entry_name(tk_arena *a, const char *name) {
+    char *out = tk_strdup(a, name);
+    for (char *p = out; *p; p++) {
+        bool fine = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                    (*p >= '0' && *p <= '9') || *p == '_';
+        *p = fine ? *p : '_';
+    }
+    return out;
+}
+
+static tk_func *kernel_of(const tk_module *m) {
+    for (uint32_t i = 0; i < m->funcs.n; i++) {
+        if (m->funcs.at[i]->is_kernel) {
+            return m->funcs.at[i];
+        }
+    }
+    return NULL;
+}
+
+static bool lower(tk_module *m, const tk_ptx_opts *o, tk_arena *arena, tk_diags *diags) {
+    tk_pipeline_opts p;
+    memset(&p, 0, sizeof p);
+    p.debug = o->debug;
+    p.table = table;
+    p.rows = sizeof table / sizeof *table;
+    if (!tk_pipeline_run(m, &arena->from, diags, &p)) {
+        return false;
+    }
+    if (o->emit && strcmp(o->emit, "layout") == 0) {
+        tk_buf b;
+        tk_buf_init(&b, arena);
+        tk_ir_print(&b, m, false);
+        *o->text = tk_buf_text(&b);
+    }
+    return true;
+}
+
+tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
+    const tk_target *target = tk_target_find(o->arch);
+    tk_func *f = kernel_of(m);
+    TK_CHECK(arena, target && f);
+    m->attrs.warps = m->attrs.warps > 0 ? m->attrs.warps : tk_default_warps(f);
+    if (!lower(m, o, arena, diags)) {
+        return NULL;
+    }
+    tk_image *image = TK_NEW(arena, tk_image);
+    image->kernel = entry_name(arena, f->name);
+    image->arch = target->name;
+    // LLVM's objects are in no arena: a failure is caught, they are released, and it goes on.
+    tk_guard guard, *outer = arena->guard;
+    llvm_state *s = TK_NEW(arena, llvm_state);
+    s->emit = (tk_emit){.arena = arena,
+                        .diags = diags,
+                        .m = m,
+                        .f = f,
+                        .target = target,
+                        .opts = o,
+                        .warps = (unsigned)m->attrs.warps};
+    tk_buf_init(&s->messages, arena);
+    memset(&guard, 0, sizeof guard);
+    arena->guard = &guard;
+    if (setjmp(guard.jump) == 0) {
+        compile(s, image);
+    }
+    arena->guard = outer;
+    llvm_release(s);
+    if (guard.fail != TK_FAIL_NONE) {
+        outer->fail = guard.fail;
+        memcpy(outer->text, guard.text, sizeof outer->text);
+        longjmp(outer->jump, 1);
+    }
+    return s->emit.refused ? NULL : image;
+}

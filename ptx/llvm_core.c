@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emitter's ground: values and types, elements of layouts, control inside one op, shared
+// memory, intrinsics.
+#include "ptx/llvm_internal.h"
+
+#include <string.h>
+
+// ---- Values
+
+const tk_layout *tk_emit_layout(const tk_emit *e, tk_vid v) { return e->f->value.at[v].layout; }
+
+uint32_t tk_emit_regs(const tk_emit *e, tk_vid v) {
+    const tk_layout *l = tk_emit_layout(e, v);
+    return l ? 1U << l->regs : 1;
+}
+
+LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v) {
+    TK_CHECK(e->arena, e->value[v] != NULL);
+    return e->value[v];
+}
+
+LLVMValueRef *tk_emit_new(tk_emit *e, tk_vid v) {
+    e->value[v] = TK_NEW_ARRAY(e->arena, LLVMValueRef, tk_emit_regs(e, v));
+    return e->value[v];
+}
+
+LLVMTypeRef tk_emit_type(const tk_emit *e, tk_dtype t) {
+    switch (t) {
+    case TK_BOOL:
+        return LLVMInt1TypeInContext(e->ctx);
+    case TK_I8:
+    case TK_U8:
+    case TK_F8E4M3:
+    case TK_F8E5M2:
+        return LLVMInt8TypeInContext(e->ctx);
+    case TK_I16:
+    case TK_U16:
+        return LLVMInt16TypeInContext(e->ctx);
+    case TK_I32:
+    case TK_U32:
+        return LLVMInt32TypeInContext(e->ctx);
+    case TK_I64:
+    case TK_U64:
+        return LLVMInt64TypeInContext(e->ctx);
+    case TK_F16:
+        return LLVMHalfTypeInContext(e->ctx);
+    case TK_BF16:
+        return LLVMBFloatTypeInContext(e->ctx);
+    case TK_F32:
+        return LLVMFloatTypeInContext(e->ctx);
+    case TK_F64:
+        return LLVMDoubleTypeInContext(e->ctx);
+    case TK_DTYPE_COUNT:
+    case TK_DTYPE_DEP:
+        break;
+    }
+    TK_ICE(e->arena, "a value without an element type");
+}
+
+LLVMTypeRef tk_emit_mem_type(const tk_emit *e, tk_dtype t) {
+    return t == TK_BOOL ? LLVMInt8TypeInContext(e->ctx) : tk_emit_type(e, t);
+}
+
+LLVMValueRef tk_emit_const(const tk_emit *e, tk_const k) {
+    LLVMTypeRef bits =
+        LLVMIntTypeInContext(e->ctx, k.dtype == TK_BOOL ? 1 : tk_dtype_bits(k.dtype));
+    LLVMValueRef x = LLVMConstInt(bits, k.bits, 0);
+    bool as_float = tk_dtype_is_float(k.dtype) && k.dtype != TK_F8E4M3 && k.dtype != TK_F8E5M2;
+    return as_float ? LLVMConstBitCast(x, tk_emit_type(e, k.dtype)) : x;
+}
+
+LLVMValueRef tk_emit_i32(const tk_emit *e, int64_t x) {
+    return LLVMConstInt(LLVMInt32TypeInContext(e->ctx), (unsigned long long)x, 1);
+}
+
+LLVMValueRef tk_emit_i64(const tk_emit *e, int64_t x) {
+    return LLVMConstInt(LLVMInt64TypeInContext(e->ctx), (unsigned long long)x, 1);
+}
+
+LLVMValueRef tk_emit_to_mem(tk_emit *e, tk_dtype t, LLVMValueRef x) {
+    return t == TK_BOOL ? LLVMBuildZExt(e->b, x, LLVMInt8TypeInContext(e->ctx), "") : x;
+}
+
+LLVMValueRef tk_emit_from_mem(tk_emit *e, tk_dtype t, LLVMValueRef x) {
+    LLVMValueRef zero = LLVMConstInt(LLVMInt8TypeInContext(e->ctx), 0, 0);
+    return t == TK_BOOL ? LLVMBuildICmp(e->b, LLVMIntNE, x, zero, "") : x;
+}
+
+// ---- Elements of a layout
+
+struct tk_coord_cache {
+    struct tk_coord_cache *next;
+    const tk_layout *l;
+    LLVMValueRef thread; // the thread's part of the element number
+    LLVMValueRef owner;  // or NULL
+    bool disjoint;       // register bases share no bit with lane and warp bases
+};
+
+static LLVMValueRef part_of(tk_emit *e, LLVMValueRef index, const uint32_t *base, unsigned n,
+                            LLVMValueRef sum) {
+    for (unsigned i = 0; i < n; i++) {
+        if (!base[i]) {
+            continue;
+        }
+        LLVMValueRef bit = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, index, tk_emit_i32(e, i), ""),
+                                        tk_emit_i32(e, 1), "");
+        // A basis of one bit is a shift; the general one a product, as the bit is 0 or 1.
+        LLVMValueRef part = LLVMBuildMul(e->b, bit, tk_emit_i32(e, base[i]), "");
+        sum = sum ? LLVMBuildXor(e->b, sum, part, "") : part;
+    }
+    return sum;
+}
+
+static LLVMValueRef owner_of(tk_emit *e, const tk_layout *l) {
+    uint32_t lanes, warps;
+    tk_layout_copies(l, &lanes, &warps);
+    LLVMValueRef zero = tk_emit_i32(e, 0), own = NULL;
+    if (lanes) {
+        LLVMValueRef x = LLVMBuildAnd(e->b, e->lane, tk_emit_i32(e, lanes), "");
+        own = LLVMBuildICmp(e->b, LLVMIntEQ, x, zero, "");
+    }
+    if (warps) {
+        LLVMValueRef x = LLVMBuildAnd(e->b, e->warp, tk_emit_i32(e, warps), "");
+        LLVMValueRef w = LLVMBuildICmp(e->b, LLVMIntEQ, x, zero, "");
+        own = own ? LLVMBuildAnd(e->b, own, w, "") : w;
+    }
+    return own;
+}
+
+static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
+    for (struct tk_coord_cache *c = e->coords; c; c = c->next) {
+        if (tk_layout_eq(c->l, l)) {
+            return c;
+        }
+    }
+    struct tk_coord_cache *c = TK_NEW(e->arena, struct tk_coord_cache);
+    c->l = l;
+    c->next = e->coords;
+    e->coords = c;
+    // At the entry, so that it is there wherever it is used.
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+    LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(e->fn)));
+    LLVMValueRef sum = part_of(e, e->lane, l->lane, TK_LANE_BITS, NULL);
+    sum = part_of(e, e->warp, l->warp, l->warps, sum);
+    c->thread = sum ? sum : tk_emit_i32(e, 0);
+    c->owner = owner_of(e, l);
+    uint32_t thread_bits = 0, reg_bits = 0;
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        thread_bits |= l->lane[i];
+    }
+    for (unsigned i = 0; i < l->warps; i++) {
+        thread_bits |= l->warp[i];
+    }
+    for (unsigned i = 0; i < l->regs; i++) {
+        reg_bits |= l->reg[i];
+    }
+    c->disjoint = (thread_bits & reg_bits) == 0;
+    LLVMPositionBuilderAtEnd(e->b, here);
+    return c;
+}
+
+static LLVMValueRef combine(tk_emit *e, bool disjoint, LLVMValueRef thread, uint32_t constant) {
+    if (!constant) {
+        return thread;
+    }
+    LLVMValueRef k = tk_emit_i32(e, constant);
+    return disjoint ? LLVMBuildNUWAdd(e->b, thread, k, "") : LLVMBuildXor(e->b, thread, k, "");
+}
+
+LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r) {
+    const struct tk_coord_cache *c = coords(e, l);
+    return combine(e, c->disjoint, c->thread, tk_layout_eval(l, r, 0, 0));
+}
+
+LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
+    const struct tk_coord_cache *c = coords(e, l);
+    unsigned shift = tk_layout_shift(l, d);
+    uint32_t mask = (1U << l->log_dim[d]) - 1;
+    LLVMValueRef t = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, c->thread, tk_emit_i32(e, shift), ""),
+                                  tk_emit_i32(e, mask), "");
+    return combine(e, c->disjoint, t, tk_layout_eval(l, r, 0, 0) >> shift & mask);
+}
+
+LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l) { return coords(e, l)->owner; }
+
+// ---- Control inside one op
+
+static LLVMBasicBlockRef block(tk_emit *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->ctx, e->fn, name);
+}
+
+tk_emit_cond tk_emit_if(tk_emit *e, LLVMValueRef cond) {
+    tk_emit_cond c = {NULL, NULL, NULL};
+    if (cond) {
+        c.then = block(e, "then");
+        c.other = c.end = block(e, "end");
+        LLVMBuildCondBr(e->b, cond, c.then, c.end);
+        LLVMPositionBuilderAtEnd(e->b, c.then);
+    }
+    return c;
+}
+
+void tk_emit_else(tk_emit *e, tk_emit_cond *c) {
+    TK_CHECK(e->arena, c->end != NULL);
+    LLVMBasicBlockRef join = block(e, "join");
+    LLVMBuildBr(e->b, join);
+    c->other = c->end; // what was the end of a plain if is the other side
+    c->end = join;
+    LLVMPositionBuilderAtEnd(e->b, c->other);
+}
+
+void tk_emit_end(tk_emit *e, tk_emit_cond *c) {
+    if (c->end) {
+        LLVMBuildBr(e->b, c->end);
+        LLVMPositionBuilderAtEnd(e->b, c->end);
+    }
+}
+
+tk_emit_loop tk_emit_for(tk_emit *e, LLVMValueRef n) {
+    tk_emit_loop l = {block(e, "head"), block(e, "body"), block(e, "done"), NULL};
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    LLVMValueRef zero = tk_emit_i32(e, 0);
+    LLVMBuildBr(e->b, l.head);
+    LLVMPositionBuilderAtEnd(e->b, l.head);
+    l.i = LLVMBuildPhi(e->b, LLVMInt32TypeInContext(e->ctx), "i");
+    LLVMAddIncoming(l.i, &zero, &before, 1);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, l.i, n, ""), l.body, l.end);
+    LLVMPositionBuilderAtEnd(e->b, l.body);
+    return l;
+}
+
+void tk_emit_for_end(tk_emit *e, tk_emit_loop *l) {
+    LLVMValueRef next = LLVMBuildAdd(e->b, l->i, tk_emit_i32(e, 1), "");
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, l->head);
+    LLVMAddIncoming(l->i, &next, &last, 1);
+    LLVMPositionBuilderAtEnd(e->b, l->end);
+}
+
+// ---- Shared memory
+
+void tk_emit_barrier(tk_emit *e) {
+    LLVMValueRef zero = tk_emit_i32(e, 0);
+    tk_emit_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", LLVMVoidTypeInContext(e->ctx), 1,
+                      &zero);
+}
+
+void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes) {
+    uint64_t end = (uint64_t)tk_emit_shared_base(op) + bytes;
+    if (end > e->target->shared_max) {
+        tk_emit_refuse(e, op,
+                       "it needs %llu bytes of shared memory, of which %s has %u for a program: "
+                       "use a smaller tile",
+                       (unsigned long long)end, e->target->name, e->target->shared_max);
+        return;
+    }
+    e->scratch = e->scratch > end ? e->scratch : (uint32_t)end;
+}
+
+LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset) {
+    LLVMTypeRef i8 = LLVMInt8TypeInContext(e->ctx);
+    LLVMValueRef at = tk_emit_i32(e, (int64_t)tk_emit_shared_base(op) + base);
+    at = offset ? LLVMBuildAdd(e->b, offset, at, "") : at;
+    return LLVMBuildInBoundsGEP2(e->b, i8, e->shared, &at, 1, "");
+}
+
+static LLVMValueRef element_at(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+                               LLVMValueRef element) {
+    LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(t));
+    return tk_emit_shared_at(e, op, base, LLVMBuildMul(e->b, element, size, ""));
+}
+
+void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint32_t base, const tk_layout *l,
+                          tk_dtype t, LLVMValueRef *x) {
+    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, l));
+    for (uint32_t r = 0; r < 1U << l->regs; r++) {
+        LLVMValueRef at = element_at(e, op, base, t, tk_emit_element(e, l, r));
+        LLVMValueRef s = LLVMBuildStore(e->b, tk_emit_to_mem(e, t, x[r]), at);
+        LLVMSetAlignment(s, (unsigned)tk_dtype_size(t));
+    }
+    tk_emit_end(e, &own);
+}
+
+void tk_emit_spill(tk_emit *e, const tk_op *op, uint32_t base, tk_vid v) {
+    tk_emit_spill_values(e, op, base, tk_emit_layout(e, v), tk_value_type(e->f, v)->dtype,
+                         tk_emit_get(e, v));
+}
+
+LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+                           LLVMValueRef element) {
+    LLVMValueRef x =
+        LLVMBuildLoad2(e->b, tk_emit_mem_type(e, t), element_at(e, op, base, t, element), "");
+    LLVMSetAlignment(x, (unsigned)tk_dtype_size(t));
+    return tk_emit_from_mem(e, t, x);
+}
+
+// ---- Intrinsics
+
+LLVMValueRef tk_emit_intrinsic(tk_emit *e, const char *name, LLVMTypeRef result, uint32_t n,
+                               LLVMValueRef *arg) {
+    // An unknown name would become a call of nothing.
+    TK_CHECK(e->arena, LLVMLookupIntrinsicID(name, strlen(name)) != 0);
+    LLVMTypeRef *type = TK_NEW_ARRAY(e->arena, LLVMTypeRef, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        type[i] = LLVMTypeOf(arg[i]);
+    }
+    LLVMTypeRef ft = LLVMFunctionType(result, type, n, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(e->mod, name);
+    f = f ? f : LLVMAddFunction(e->mod, name, ft);
+    return LLVMBuildCall2(e->b, ft, f, arg, n, "");
+}
+
+static LLVMValueRef shuffle_i32(tk_emit *e, LLVMValueRef x, unsigned mask) {
+    LLVMValueRef arg[4] = {tk_emit_i32(e, -1), x, tk_emit_i32(e, mask), tk_emit_i32(e, 31)};
+    return tk_emit_intrinsic(e, "llvm.nvvm.shfl.sync.bfly.i32", LLVMInt32TypeInContext(e->ctx), 4,
+                             arg);
+}
+
+LLVMValueRef tk_emit_shuffle_xor(tk_emit *e, LLVMValueRef x, unsigned mask) {
+    LLVMTypeRef t = LLVMTypeOf(x), i32 = LLVMInt32TypeInContext(e->ctx),
+                i64 = LLVMInt64TypeInContext(e->ctx);
+    LLVMTypeKind kind = LLVMGetTypeKind(t);
+    unsigned bits = kind == LLVMIntegerTypeKind  ? LLVMGetIntTypeWidth(t)
+                    : kind == LLVMDoubleTypeKind ? 64
+                    : kind == LLVMFloatTypeKind  ? 32
+                                                 : 16;
+    LLVMTypeRef as_int = LLVMIntTypeInContext(e->ctx, bits);
+    LLVMValueRef v = kind == LLVMIntegerTypeKind ? x : LLVMBuildBitCast(e->b, x, as_int, "");
+    if (bits == 64) {
+        LLVMValueRef half = tk_emit_i64(e, 32);
+        LLVMValueRef lo = shuffle_i32(e, LLVMBuildTrunc(e->b, v, i32, ""), mask);
+        LLVMValueRef hi =
+            shuffle_i32(e, LLVMBuildTrunc(e->b, LLVMBuildLShr(e->b, v, half, ""), i32, ""), mask);
+        hi = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, hi, i64, ""), half, "");
+        v = LLVMBuildOr(e->b, hi, LLVMBuildZExt(e->b, lo, i64, ""), "");
+    } else {
+        v = bits < 32 ? LLVMBuildZExt(e->b, v, i32, "") : v;
+        v = shuffle_i32(e, v, mask);
+        v = bits < 32 ? LLVMBuildTrunc(e->b, v, as_int, "") : v;
+    }
+    return kind == LLVMIntegerTypeKind ? v : LLVMBuildBitCast(e->b, v, t, "");
+}
+
+// ---- Refusals
+
+void tk_emit_refuse(tk_emit *e, const tk_op *op, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    const char *why = tk_vformat(e->arena, fmt, args);
+    va_end(args);
+    tk_span at = op->loc < e->m->locs.n ? e->m->locs.at[op->loc].span : (tk_span){0, 0, 0};
+    tk_diag *d = tk_error(e->diags, at, "gpu-refused", "'%s' cannot be compiled for %s: %s",
+                          tk_op_info(op->code)->name, e->target->name, why);
+    for (tk_loc l = op->loc < e->m->locs.n ? e->m->locs.at[op->loc].from : 0; l && l < e->m->locs.n;
+         l = e->m->locs.at[l].from) {
+        tk_note(e->diags, d, e->m->locs.at[l].span, "called from here");
+    }
+    e->refused = true;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel function: parameters, the program's place in the grid, and the walk over ops.
+#include "ptx/llvm_kernel.h"
+#include "ptx/llvm_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PTX_KERNEL = 71 }; // LLVM's calling convention of kernels
+
+// ---- Parameters: the order of ptx/image.h
+
+typedef struct signature {
+    uint32_t n;
+    LLVMTypeRef *type;
+    tk_param_slot *slot;
+    uint32_t bytes;
+} signature;
+
+static void add(tk_emit *e, signature *s, tk_slot_kind kind, uint32_t param, uint32_t axis,
+                LLVMTypeRef type, uint32_t size) {
+    s->bytes = (s->bytes + size - 1) / size * size;
+    s->slot[s->n] = (tk_param_slot){kind, param, axis, s->bytes, size};
+    s->type[s->n++] = type;
+    s->bytes += size;
+    (void)e;
+}
+
+static signature signature_of(tk_emit *e, uint32_t ngrid) {
+    const tk_func *f = e->f;
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(e->ctx), i64 = LLVMInt64TypeInContext(e->ctx);
+    uint32_t room = f->params.n * (1 + 2 * TK_MAX_TENSOR_RANK) + ngrid + 1;
+    signature s = {0, TK_NEW_ARRAY(e->arena, LLVMTypeRef, room),
+                   TK_NEW_ARRAY(e->arena, tk_param_slot, room), 0};
+    for (uint32_t i = 0; i < f->params.n; i++) {
+        const tk_type *t = tk_value_type(f, f->params.at[i]);
+        if (t->kind != TK_T_TENSOR) {
+            add(e, &s, TK_SLOT_SCALAR, i, 0, tk_emit_mem_type(e, t->dtype),
+                (uint32_t)tk_dtype_size(t->dtype));
+            continue;
+        }
+        add(e, &s, TK_SLOT_ADDRESS, i, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
+        for (uint32_t d = 0; d < t->rank; d++) {
+            add(e, &s, TK_SLOT_SIZE, i, d, i32, 4);
+        }
+        for (uint32_t d = 0; d < t->rank; d++) {
+            add(e, &s, TK_SLOT_STRIDE, i, d, i64, 8);
+        }
+    }
+    for (uint32_t a = 0; a < ngrid; a++) {
+        add(e, &s, TK_SLOT_GRID, a, 0, i32, 4);
+    }
+    return s;
+}
+
+// What the parameter at a slot is inside the kernel.
+static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
+    tk_tensor_args *t = p->kind == TK_SLOT_GRID ? NULL : &e->tensor[p->param];
+    switch (p->kind) {
+    case TK_SLOT_ADDRESS:
+        t->base = x;
+        break;
+    case TK_SLOT_SIZE: {
+        int64_t n = tk_value_type(e->f, e->f->params.at[p->param])->dim[p->axis];
+        t->dim[p->axis] = n >= 0 ? tk_emit_i32(e, n) : x;
+        break;
+    }
+    case TK_SLOT_STRIDE: {
+        bool last = p->axis + 1 == tk_value_type(e->f, e->f->params.at[p->param])->rank;
+        t->stride[p->axis] = last && t->facts.unit_last ? tk_emit_i64(e, 1) : x;
+        break;
+    }
+    case TK_SLOT_SCALAR: {
+        tk_vid v = e->f->params.at[p->param];
+        tk_emit_new(e, v)[0] = tk_emit_from_mem(e, tk_value_type(e->f, v)->dtype, x);
+        break;
+    }
+    case TK_SLOT_GRID:
+        e->grid[p->param] = x;
+        break;
+    }
+}
+
+static LLVMValueRef special(tk_emit *e, const char *name) {
+    return tk_emit_intrinsic(e, name, LLVMInt32TypeInContext(e->ctx), 0, NULL);
+}
+
+static void thread_numbers(tk_emit *e) {
+    e->tid = special(e, "llvm.nvvm.read.ptx.sreg.tid.x");
+    e->lane = LLVMBuildAnd(e->b, e->tid, tk_emit_i32(e, 31), "lane");
+    e->warp = LLVMBuildLShr(e->b, e->tid, tk_emit_i32(e, 5), "warp");
+}
+
+// Axis 0 is fastest in the number of a program.
+static void program_numbers(tk_emit *e, uint32_t ngrid) {
+    LLVMValueRef rest = special(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    for (uint32_t a = 0; a < ngrid; a++) {
+        bool last = a + 1 == ngrid;
+        e->program[a] = last ? rest : LLVMBuildURem(e->b, rest, e->grid[a], "");
+        rest = last ? rest : LLVMBuildUDiv(e->b, rest, e->grid[a], "");
+    }
+}
+
+static void attribute(tk_emit *e, const char *key, const char *value) {
+    LLVMAttributeRef a = LLVMCreateStringAttribute(e->ctx, key, (unsigned)strlen(key), value,
+                                                   (unsigned)strlen(value));
+    LLVMAddAttributeAtIndex(e->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+static void make_function(tk_emit *e, const signature *s, const char *name) {
+    LLVMTypeRef ft = LLVMFunctionType(LLVMVoidTypeInContext(e->ctx), s->type, s->n, 0);
+    e->fn = LLVMAddFunction(e->mod, name, ft);
+    LLVMSetFunctionCallConv(e->fn, PTX_KERNEL);
+    attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", e->warps * 32));
+    attribute(e, "nvvm.minctasm", "1");
+    LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), 0);
+    e->shared = LLVMAddGlobalInAddressSpace(e->mod, bytes, "tk_shared", 3);
+    LLVMSetLinkage(e->shared, LLVMExternalLinkage);
+    LLVMSetAlignment(e->shared, 1024);
+}
+
+// ---- Ops
+
+void tk_emit_region(tk_emit *e, const tk_region *r) {
+    for (tk_op *op = r->first; op && !e->refused; op = op->next) {
+        if (!tk_op_is_terminator(op)) {
+            tk_emit_op(e, op);
+        }
+    }
+}
+
+static bool too_many_registers(tk_emit *e, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        uint32_t n = tk_emit_regs(e, op->res[i]);
+        if (n > TK_MAX_THREAD_ELEMENTS) {
+            tk_emit_refuse(e, op,
+                           "a thread would hold %u elements of one tile, more than %d: use more "
+                           "warps (@warps) or a smaller tile",
+                           n, TK_MAX_THREAD_ELEMENTS);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void structural(tk_emit *e, tk_op *op) {
+    switch ((int)op->code) { // the element-wise ones are done; the rest are terminators and calls
+    case TK_OP_CONST:
+    case TK_OP_IOTA:
+    case TK_OP_BROADCAST:
+    case TK_OP_RESHAPE:
+    case TK_OP_PERMUTE:
+    case TK_OP_DIM:
+    case TK_OP_PROGRAM_ID:
+    case TK_OP_NUM_PROGRAMS:
+        tk_emit_simple_op(e, op);
+        return;
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+        tk_emit_elementwise_op(e, op);
+        return;
+    case TK_OP_PHILOX:
+        tk_emit_philox_op(e, op);
+        return;
+    case TK_OP_CONVERT:
+    case TK_OP_CONCAT:
+    case TK_OP_INTERLEAVE:
+    case TK_OP_DEINTERLEAVE:
+    case TK_OP_FLIP:
+    case TK_OP_SLICE:
+    case TK_OP_GATHER:
+        tk_emit_move_op(e, op);
+        return;
+    case TK_OP_REDUCE:
+    case TK_OP_ARG_REDUCE:
+    case TK_OP_REDUCE_FN:
+        tk_emit_reduce_op(e, op);
+        return;
+    case TK_OP_SCAN:
+    case TK_OP_SCAN_FN:
+        tk_emit_scan_op(e, op);
+        return;
+    case TK_OP_SORT:
+    case TK_OP_TOPK:
+    case TK_OP_HISTOGRAM:
+        tk_emit_sort_op(e, op);
+        return;
+    case TK_OP_DOT:
+    case TK_OP_DOT_SCALED:
+        tk_emit_dot_op(e, op);
+        return;
+    case TK_OP_LOAD:
+    case TK_OP_STORE:
+        tk_emit_memory_op(e, op);
+        return;
+    case TK_OP_ATOMIC_RMW:
+    case TK_OP_ATOMIC_CAS:
+        tk_emit_atomic_op(e, op);
+        return;
+    case TK_OP_ASSERT:
+    case TK_OP_ASSUME:
+    case TK_OP_PRINT:
+        tk_emit_debug_op(e, op);
+        return;
+    case TK_OP_BARRIER:
+        tk_emit_barrier(e);
+        return;
+    case TK_OP_IF:
+    case TK_OP_FOR:
+    case TK_OP_WHILE:
+        tk_emit_control_op(e, op);
+        return;
+    }
+    TK_ICE(e->arena, "op '%s' reached the emitter", tk_op_info(op->code)->name);
+}
+
+void tk_emit_op(tk_emit *e, tk_op *op) {
+    if (too_many_registers(e, op)) {
+        return;
+    }
+    if (tk_op_info(op->code)->elementwise) {
+        tk_emit_elementwise_op(e, op);
+    } else {
+        structural(e, op);
+    }
+}
+
+// ---- The whole
+
+static void tensors(tk_emit *e) {
+    e->tensor = TK_NEW_ARRAY(e->arena, tk_tensor_args, e->f->params.n + 1);
+    for (uint32_t i = 0; i < e->f->params.n; i++) {
+        e->tensor[i].facts = e->opts->facts ? e->opts->facts[i] : (tk_tensor_facts){false, false};
+    }
+}
+
+void tk_emit_kernel(tk_emit *e, tk_image *image) {
+    const tk_func *f = e->f;
+    uint32_t ngrid = f->grid ? f->grid->last->nopnd : 0;
+    e->value = TK_NEW_ARRAY(e->arena, LLVMValueRef *, f->value.n);
+    e->program = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
+    e->grid = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
+    tensors(e);
+    signature s = signature_of(e, ngrid);
+    make_function(e, &s, image->kernel);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "entry");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "body");
+    LLVMPositionBuilderAtEnd(e->b, entry);
+    for (uint32_t i = 0; i < s.n; i++) {
+        take(e, &s.slot[i], LLVMGetParam(e->fn, i));
+    }
+    thread_numbers(e);
+    program_numbers(e, ngrid);
+    LLVMBuildBr(e->b, body);
+    LLVMPositionBuilderAtEnd(e->b, body);
+    tk_emit_region(e, f->body);
+    LLVMBuildRetVoid(e->b);
+    image->ngrid = ngrid;
+    image->nslot = s.n;
+    image->slot = s.slot;
+    image->param_bytes = s.bytes;
+    image->threads = e->warps * 32;
+    image->shared = e->scratch;
+}
