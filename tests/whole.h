@@ -35,6 +35,7 @@ static inline bool whole_open(whole *w) {
     memset(w, 0, sizeof *w);
     tkc_config *c = tkc_config_create();
     tkc_config_threads(c, 1);
+    tkc_config_debug(c, true);
     tkc_config_import(c, whole_no_import, NULL);
     bool ok = tkc_context_create(c, &w->context) == TKC_OK &&
               tkc_device_open(w->context, "cpu", &w->device, NULL) == TKC_OK;
