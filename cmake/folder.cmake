@@ -7,6 +7,9 @@ function(tkc_folder name)
     set(generated "")
     file(GLOB grammar CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/parse.y
         ${PROJECT_SOURCE_DIR}/${name}/lex.l)
+    if(NOT LLVM_FOUND)
+        list(FILTER sources EXCLUDE REGEX "/llvm_[^/]*$")
+    endif()
     list(LENGTH grammar grammar_files)
     if(grammar_files EQUAL 2)
         tkc_generate_parser(${name} generated)
@@ -17,7 +20,7 @@ function(tkc_folder name)
     add_library(tk_${name} OBJECT ${sources} ${generated})
     target_include_directories(tk_${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_include_directories(tk_${name} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/gen)
-    target_link_libraries(tk_${name} PRIVATE tkc_flags PkgConfig::JANSSON Threads::Threads)
+    target_link_libraries(tk_${name} PRIVATE tkc_flags tkc_llvm PkgConfig::JANSSON Threads::Threads)
     # Per file rather than per target, so that generated files go without.
     set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
         $<TARGET_PROPERTY:tkc_warnings,INTERFACE_COMPILE_OPTIONS>)
