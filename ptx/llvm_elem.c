@@ -6,7 +6,7 @@
 // the type, LLVM finds that it gives the same. What expands into several operations (the remainder
 // of floats, functions with an error bound) was expanded by an earlier pass; what is left of it
 // here is the hardware's approximation.
-#include "ptx/llvm_build.h"
+#include "ptx/llvm_across.h"
 
 static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
 static bool is_wide(tk_dtype t) { return t == TK_F32 || t == TK_F64; }
@@ -428,6 +428,9 @@ static LLVMValueRef bitcast(tk_emit *e, tk_dtype to, LLVMValueRef x) {
 }
 
 void tk_emit_elementwise_op(tk_emit *e, tk_op *op) {
+    if (!tk_emit_fits(e, op)) {
+        return;
+    }
     const tk_opinfo *info = tk_op_info(op->code);
     const uint32_t n = tk_emit_regs(e, op->res[0]);
     const tk_dtype from = tk_value_type(e->f, op->opnd[op->nopnd - 1])->dtype;
@@ -475,6 +478,9 @@ static void split_words(tk_emit *e, tk_vid v, LLVMValueRef x, LLVMValueRef *word
 }
 
 void tk_emit_philox_op(tk_emit *e, tk_op *op) {
+    if (!tk_emit_fits(e, op)) {
+        return;
+    }
     const uint32_t n = tk_emit_regs(e, op->res[0]);
     LLVMValueRef *offset = tk_emit_get(e, op->opnd[1]), *out[4];
     LLVMValueRef seed = tk_emit_get(e, op->opnd[0])[0];

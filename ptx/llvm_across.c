@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ops that work across threads have in common; see llvm_across.h.
+#include "ptx/llvm_across.h"
+
+enum { MOST_REGS = 256 };
+
+static void fill(tk_emit *e, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        const tk_type *t = tk_value_type(e->f, op->res[i]);
+        const uint32_t n = tk_emit_regs(e, op->res[i]);
+        LLVMValueRef *x = tk_emit_new(e, op->res[i]);
+        for (uint32_t r = 0; r < n; r++) {
+            x[r] = LLVMGetUndef(tk_emit_type(e, t->dtype));
+        }
+    }
+}
+
+static bool fits(tk_emit *e, const tk_op *op, tk_vid v) {
+    if (tk_value_type(e->f, v)->kind != TK_T_VALUE || tk_emit_regs(e, v) <= MOST_REGS) {
+        return true;
+    }
+    tk_emit_refuse(e, op,
+                   "a tile %s in %u warps takes %u registers of each thread, and %d is the most: "
+                   "use more warps or a smaller tile",
+                   tk_type_text(e->arena, tk_value_type(e->f, v)), e->warps, tk_emit_regs(e, v),
+                   MOST_REGS);
+    return false;
+}
+
+bool tk_emit_fits(tk_emit *e, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        if (!fits(e, op, op->opnd[i])) {
+            fill(e, op);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < op->nres; i++) {
+        if (!fits(e, op, op->res[i])) {
+            fill(e, op);
+            return false;
+        }
+    }
+    return true;
+}
+
+// ---- Scratch ------------------------------------------------------------------------------------
+
+uint32_t tk_emit_area(uint64_t *end, int64_t n, tk_dtype t) {
+    const uint64_t at = *end;
+    *end = at + (((uint64_t)n * tk_dtype_size(t) + 15) & ~(uint64_t)15);
+    return (uint32_t)at;
+}
+
+void tk_emit_put(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t, LLVMValueRef element,
+                 LLVMValueRef x) {
+    LLVMValueRef offset = tk_ll_mul(e, element, tk_emit_i32(e, (int64_t)tk_dtype_size(t)));
+    LLVMValueRef at = tk_emit_shared_at(e, op, base, offset);
+    LLVMSetAlignment(LLVMBuildStore(e->b, tk_emit_to_mem(e, t, x), at), (unsigned)tk_dtype_size(t));
+}
+
+tk_emit_work tk_emit_work_begin(tk_emit *e, uint32_t n) {
+    const uint32_t threads = 32 * e->warps;
+    tk_emit_work w;
+    w.loop = tk_emit_for(e, tk_emit_i32(e, (n + threads - 1) / threads));
+    w.i = tk_ll_add(e, tk_ll_mul(e, w.loop.i, tk_emit_i32(e, threads)), e->tid);
+    LLVMValueRef in = tk_ll_icmp(e, LLVMIntULT, w.i, tk_emit_i32(e, n));
+    w.cond = tk_emit_if(e, n % threads == 0 ? NULL : in);
+    return w;
+}
+
+void tk_emit_work_end(tk_emit *e, tk_emit_work *w) {
+    tk_emit_end(e, &w->cond);
+    tk_emit_for_end(e, &w->loop);
+}
+
+// ---- Lines --------------------------------------------------------------------------------------
+
+static unsigned log_of(int64_t n) {
+    unsigned k = 0;
+    while (((int64_t)1 << k) < n) {
+        k++;
+    }
+    return k;
+}
+
+tk_emit_lines tk_emit_lines_of(const tk_type *t, int axis) {
+    tk_emit_lines s = {0, 0, 1, 1};
+    const int64_t n = tk_type_elems(t);
+    if (axis < 0) {
+        s.log = log_of(n);
+    } else {
+        for (unsigned i = (unsigned)axis + 1; i < t->rank; i++) {
+            s.shift += log_of(t->dim[i]);
+        }
+        s.log = log_of(t->dim[axis]);
+    }
+    s.len = 1U << s.log;
+    s.count = (uint32_t)(n >> s.log);
+    return s;
+}
+
+LLVMValueRef tk_emit_line_at(tk_emit *e, const tk_emit_lines *s, LLVMValueRef q, LLVMValueRef i) {
+    LLVMValueRef low = tk_ll_mask(e, q, (1U << s->shift) - 1);
+    LLVMValueRef high = tk_ll_shl(e, tk_ll_shr(e, q, s->shift), s->shift + s->log);
+    return tk_ll_or(e, tk_ll_or(e, high, low), tk_ll_shl(e, i, s->shift));
+}
+
+LLVMValueRef tk_emit_line_place(tk_emit *e, const tk_emit_lines *s, LLVMValueRef element) {
+    return tk_ll_mask(e, tk_ll_shr(e, element, s->shift), s->len - 1);
+}
+
+LLVMValueRef tk_emit_line_move(tk_emit *e, const tk_emit_lines *s, LLVMValueRef element,
+                               LLVMValueRef i) {
+    const uint32_t in_line = (s->len - 1) << s->shift;
+    return tk_ll_or(e, tk_ll_mask(e, element, (uint32_t)~in_line), tk_ll_shl(e, i, s->shift));
+}
+
+LLVMValueRef tk_emit_flat(tk_emit *e, const tk_type *t, const LLVMValueRef *coord) {
+    LLVMValueRef n = tk_emit_i32(e, 0);
+    for (unsigned i = 0; i < t->rank; i++) {
+        n = tk_ll_add(e, tk_ll_shl(e, n, log_of(t->dim[i])), coord[i]);
+    }
+    return n;
+}
+
+// ---- Combining ----------------------------------------------------------------------------------
+
+tk_numop tk_emit_kind_op(const tk_emit *e, tk_kindattr kind) {
+    switch (kind) {
+    case TK_K_SUM:
+    case TK_K_ADD:
+        return TK_NUM_ADD;
+    case TK_K_PROD:
+        return TK_NUM_MUL;
+    case TK_K_MIN:
+        return TK_NUM_MIN;
+    case TK_K_MAX:
+        return TK_NUM_MAX;
+    case TK_K_ANY:
+    case TK_K_OR:
+        return TK_NUM_OR;
+    case TK_K_ALL:
+    case TK_K_AND:
+        return TK_NUM_AND;
+    case TK_K_XOR:
+        return TK_NUM_XOR;
+    case TK_K_XCHG:
+        break;
+    }
+    TK_ICE(e->arena, "no operation combines for kind %d", (int)kind);
+}
+
+static bool is_scalar_region(const tk_emit *e, const tk_region *r) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->nres; i++) {
+            if (tk_value_type(e->f, op->res[i])->rank > 0) {
+                return false;
+            }
+        }
+        // A reduction to a scalar is made of a tile, which some op made or came from outside.
+        for (uint32_t i = 0; i < op->nopnd; i++) {
+            if (tk_type_is_tile(tk_value_type(e->f, op->opnd[i]))) {
+                return false;
+            }
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (!is_scalar_region(e, op->reg[i])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool tk_emit_combine_ok(tk_emit *e, const tk_op *op) {
+    if (is_scalar_region(e, op->reg[0])) {
+        return true;
+    }
+    tk_emit_refuse(e, op, "its function works with tiles: use scalars in it");
+    fill(e, op);
+    return false;
+}
