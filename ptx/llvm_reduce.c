@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce, arg_reduce, reduce_fn.
+//
+// reduce and arg_reduce: each thread combines the registers of a line as a tree, then lanes that
+// hold other parts of it exchange theirs by shuffles, then warps through scratch, where all threads
+// combine the warps' parts in the same order. That needs bases that lie either on the axis or
+// across it, and copies of lanes and warps with a basis of zero; other layouts go through scratch
+// as a whole, line by line. Both ways every copy of a result has the same bits.
+//
+// reduce_fn: in scratch, as a tree of neighbours: step k combines elements 2 s i and 2 s i + s of a
+// line, s = 2^k, so that earlier elements stay on the left.
+#include "ptx/llvm_across.h"
+
+enum { MOST_PARTS = 2 }; // a value, and its index
+
+typedef struct reducer {
+    tk_emit *e;
+    const tk_op *op;
+    const tk_layout *l;   // of the operand
+    const tk_layout *out; // of the result; of one element where all are reduced
+    tk_emit_lines lines;
+    uint32_t axis_bits; // of an element's number
+    tk_dtype t;
+    tk_numop num; // reduce
+    bool arg;     // arg_reduce: pairs of value and index
+    unsigned parts;
+    tk_dtype type[MOST_PARTS];
+} reducer;
+
+// ---- Combining two ------------------------------------------------------------------------------
+
+// Whether pair b comes before a: a NaN is best of all, and of equals the lower index.
+static LLVMValueRef comes_before(const reducer *s, const LLVMValueRef *a, const LLVMValueRef *b) {
+    tk_emit *e = s->e;
+    const tk_numop cmp = s->op->at.kind == TK_K_MAX ? TK_NUM_GT : TK_NUM_LT;
+    LLVMValueRef pair[2] = {b[0], a[0]};
+    LLVMValueRef better = tk_emit_elem(e, cmp, s->t, 0, pair);
+    LLVMValueRef equal = tk_emit_elem(e, TK_NUM_EQ, s->t, 0, pair);
+    LLVMValueRef lower = tk_ll_icmp(e, LLVMIntSLT, b[1], a[1]);
+    if (!tk_dtype_is_float(s->t)) {
+        return tk_ll_or(e, better, tk_ll_and(e, equal, lower));
+    }
+    LLVMValueRef nan_a = tk_emit_elem(e, TK_NUM_ISNAN, s->t, 0, &a[0]);
+    LLVMValueRef nan_b = tk_emit_elem(e, TK_NUM_ISNAN, s->t, 0, &b[0]);
+    equal = tk_ll_or(e, equal, tk_ll_and(e, nan_a, nan_b));
+    better = tk_ll_or(e, better, tk_ll_and(e, nan_b, LLVMBuildNot(e->b, nan_a, "")));
+    return tk_ll_or(e, better, tk_ll_and(e, equal, lower));
+}
+
+// a becomes a combined with b.
+static void combine(const reducer *s, LLVMValueRef *a, const LLVMValueRef *b) {
+    if (s->arg) {
+        LLVMValueRef take = comes_before(s, a, b);
+        for (unsigned k = 0; k < s->parts; k++) {
+            a[k] = tk_ll_sel(s->e, take, b[k], a[k]);
+        }
+        return;
+    }
+    LLVMValueRef pair[2] = {a[0], b[0]};
+    a[0] = tk_emit_elem(s->e, s->num, s->t, s->op->fast, pair);
+}
+
+// ---- In a thread --------------------------------------------------------------------------------
+
+// The number that an element's line has in the result.
+static uint32_t line_of(const reducer *s, uint32_t element) {
+    const uint32_t low = element & ((1U << s->lines.shift) - 1);
+    const unsigned above = s->lines.shift + s->lines.log;
+    return low | (element >> above << s->lines.shift);
+}
+
+// x[r][k] is part k of register r. Combines the registers of each line as a tree; line j's parts
+// end up in out[j].
+static void in_thread(const reducer *s, LLVMValueRef (*x)[MOST_PARTS],
+                      LLVMValueRef (*out)[MOST_PARTS]) {
+    const uint32_t n = 1U << s->l->regs, lines = 1U << s->out->regs;
+    uint32_t *list = TK_NEW_ARRAY(s->e->arena, uint32_t, n),
+             *to = TK_NEW_ARRAY(s->e->arena, uint32_t, n);
+    for (uint32_t r = 0; r < n; r++) {
+        tk_place_bits p;
+        const uint32_t e = line_of(s, tk_layout_eval(s->l, r, 0, 0));
+        TK_CHECK(s->e->arena, tk_layout_find(s->out, e, 0, false, 0, false, &p));
+        to[r] = p.reg;
+    }
+    for (uint32_t j = 0; j < lines; j++) {
+        uint32_t m = 0;
+        for (uint32_t r = 0; r < n; r++) {
+            if (to[r] == j) {
+                list[m++] = r;
+            }
+        }
+        for (uint32_t step = 1; step < m; step *= 2) {
+            for (uint32_t i = 0; i + step < m; i += 2 * step) {
+                combine(s, x[list[i]], x[list[i + step]]);
+            }
+        }
+        for (unsigned k = 0; k < s->parts; k++) {
+            out[j][k] = x[list[0]][k];
+        }
+    }
+}
+
+// ---- Across threads -----------------------------------------------------------------------------
+
+// Independent vectors in echelon form, to tell whether one more is.
+typedef struct span {
+    unsigned n;
+    uint32_t v[32];
+} span;
+
+static bool extend(span *s, uint32_t v) {
+    for (unsigned i = 0; i < s->n; i++) {
+        v = (v ^ s->v[i]) < v ? v ^ s->v[i] : v;
+    }
+    if (!v) {
+        return false;
+    }
+    unsigned i = s->n++;
+    for (; i > 0 && s->v[i - 1] < v; i--) {
+        s->v[i] = s->v[i - 1];
+    }
+    s->v[i] = v;
+    return true;
+}
+
+// The bits of lanes or warps that hold other parts of a line. False where a basis lies both on the
+// axis and across it, or lies on it and adds nothing.
+static bool parts_of(const reducer *s, span *on_axis, const uint32_t *basis, unsigned n,
+                     uint32_t *mask) {
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t on = basis[i] & s->axis_bits, across = basis[i] & ~s->axis_bits;
+        if (on && (across || !extend(on_axis, on))) {
+            return false;
+        }
+        *mask |= on ? 1U << i : 0;
+    }
+    return true;
+}
+
+static bool is_plain(const reducer *s, uint32_t *lanes, uint32_t *warps) {
+    span on_axis = {0, {0}};
+    uint32_t regs = 0;
+    *lanes = *warps = 0;
+    return parts_of(s, &on_axis, s->l->reg, s->l->regs, &regs) &&
+           parts_of(s, &on_axis, s->l->lane, TK_LANE_BITS, lanes) &&
+           parts_of(s, &on_axis, s->l->warp, s->l->warps, warps);
+}
+
+static void across_lanes(const reducer *s, uint32_t lanes, LLVMValueRef (*x)[MOST_PARTS]) {
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        for (uint32_t j = 0; lanes >> i & 1 && j < 1U << s->out->regs; j++) {
+            LLVMValueRef other[MOST_PARTS] = {NULL, NULL};
+            for (unsigned k = 0; k < s->parts; k++) {
+                other[k] = tk_emit_shuffle_xor(s->e, x[j][k], 1U << i);
+            }
+            combine(s, x[j], other);
+        }
+    }
+}
+
+// The bits of the mask in `warp`, moved together.
+static LLVMValueRef gathered_bits(tk_emit *e, LLVMValueRef warp, uint32_t mask) {
+    LLVMValueRef sum = tk_emit_i32(e, 0);
+    unsigned n = 0;
+    for (unsigned i = 0; i < TK_MAX_WARP_BITS; i++) {
+        if (mask >> i & 1) {
+            LLVMValueRef bit = tk_ll_mask(e, tk_ll_shr(e, warp, i), 1);
+            sum = tk_ll_or(e, sum, tk_ll_shl(e, bit, n++));
+        }
+    }
+    return sum;
+}
+
+static LLVMValueRef all_zero(tk_emit *e, LLVMValueRef x, uint32_t mask) {
+    return mask ? tk_ll_is(e, tk_ll_mask(e, x, mask), 0) : NULL;
+}
+
+// Each warp writes its parts, one copy of each; then every thread combines all.
+static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOST_PARTS]) {
+    tk_emit *e = s->e;
+    const uint32_t n = 1U << tk_layout_bits(s->out), regs = 1U << s->out->regs;
+    const uint32_t count = 1U << __builtin_popcount(warps);
+    uint32_t lane_copies, warp_copies, base[MOST_PARTS] = {0, 0};
+    uint64_t end = 0;
+    for (unsigned k = 0; k < s->parts; k++) {
+        base[k] = tk_emit_area(&end, (int64_t)n * count, s->type[k]);
+    }
+    tk_layout_copies(s->out, &lane_copies, &warp_copies);
+    tk_emit_scratch(e, s->op, end);
+    tk_emit_barrier(e);
+    LLVMValueRef first = tk_ll_mul(e, gathered_bits(e, e->warp, warps), tk_emit_i32(e, n));
+    tk_emit_cond lane = tk_emit_if(e, all_zero(e, e->lane, lane_copies));
+    tk_emit_cond warp = tk_emit_if(e, all_zero(e, e->warp, warp_copies & ~warps));
+    for (uint32_t j = 0; j < regs; j++) {
+        LLVMValueRef at = tk_ll_add(e, first, tk_emit_element(e, s->out, j));
+        for (unsigned k = 0; k < s->parts; k++) {
+            tk_emit_put(e, s->op, base[k], s->type[k], at, x[j][k]);
+        }
+    }
+    tk_emit_end(e, &warp);
+    tk_emit_end(e, &lane);
+    tk_emit_barrier(e);
+    for (uint32_t j = 0; j < regs; j++) {
+        for (uint32_t w = 0; w < count; w++) {
+            LLVMValueRef at =
+                tk_ll_add(e, tk_emit_element(e, s->out, j), tk_emit_i32(e, (int64_t)w * n));
+            LLVMValueRef v[MOST_PARTS] = {NULL, NULL};
+            for (unsigned k = 0; k < s->parts; k++) {
+                v[k] = tk_emit_fetch(e, s->op, base[k], s->type[k], at);
+                x[j][k] = w ? x[j][k] : v[k];
+            }
+            if (w) {
+                combine(s, x[j], v);
+            }
+        }
+    }
+}
+
+// ---- Any layout ---------------------------------------------------------------------------------
+
+// All elements to scratch; then every thread goes along the lines of its results.
+static void by_scratch(const reducer *s, LLVMValueRef *x, LLVMValueRef (*out)[MOST_PARTS]) {
+    tk_emit *e = s->e;
+    const tk_emit_lines *lines = &s->lines;
+    tk_emit_scratch(e, s->op, (uint64_t)lines->count * lines->len * tk_dtype_size(s->t));
+    tk_emit_barrier(e);
+    tk_emit_spill_values(e, s->op, 0, s->l, s->t, x);
+    tk_emit_barrier(e);
+    for (uint32_t j = 0; j < 1U << s->out->regs; j++) {
+        LLVMValueRef q = tk_emit_element(e, s->out, j), zero = tk_emit_i32(e, 0), phi[MOST_PARTS];
+        LLVMValueRef start = tk_emit_line_at(e, lines, q, zero);
+        LLVMValueRef first[MOST_PARTS] = {tk_emit_fetch(e, s->op, 0, s->t, start), zero};
+        LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+        tk_emit_loop loop = tk_emit_for(e, tk_emit_i32(e, lines->len - 1));
+        LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(loop.head));
+        for (unsigned k = 0; k < s->parts; k++) {
+            phi[k] = LLVMBuildPhi(e->b, LLVMTypeOf(first[k]), "");
+            LLVMAddIncoming(phi[k], &first[k], &before, 1);
+            out[j][k] = phi[k];
+        }
+        LLVMPositionBuilderAtEnd(e->b, loop.body);
+        LLVMValueRef i = tk_ll_add(e, loop.i, tk_emit_i32(e, 1));
+        LLVMValueRef at = tk_emit_line_at(e, lines, q, i);
+        LLVMValueRef v[MOST_PARTS] = {tk_emit_fetch(e, s->op, 0, s->t, at), i};
+        LLVMValueRef next[MOST_PARTS] = {phi[0], s->parts > 1 ? phi[1] : NULL};
+        combine(s, next, v);
+        LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
+        for (unsigned k = 0; k < s->parts; k++) {
+            LLVMAddIncoming(phi[k], &next[k], &last, 1);
+        }
+        tk_emit_for_end(e, &loop);
+    }
+}
+
+// ---- reduce and arg_reduce ----------------------------------------------------------------------
+
+static const tk_layout *result_layout(tk_emit *e, const tk_op *op, const tk_layout *l) {
+    if (op->at.axis >= 0) {
+        return tk_emit_layout(e, op->res[0]);
+    }
+    const int64_t n = (int64_t)1 << tk_layout_bits(l);
+    tk_layout *one = TK_NEW(e->arena, tk_layout);
+    const tk_layout flat = tk_layout_reshape(l, 1, &n);
+    *one = tk_layout_slice(&flat, 0);
+    return one;
+}
+
+static reducer reducer_of(tk_emit *e, const tk_op *op) {
+    const tk_type *t = tk_value_type(e->f, op->opnd[0]);
+    const tk_layout *l = tk_emit_layout(e, op->opnd[0]);
+    reducer s = {.e = e, .op = op, .l = l, .out = result_layout(e, op, l), .t = t->dtype};
+    s.lines = tk_emit_lines_of(t, op->at.axis);
+    s.axis_bits = (s.lines.len - 1) << s.lines.shift;
+    s.arg = op->code == TK_OP_ARG_REDUCE;
+    s.parts = s.arg ? 2 : 1;
+    s.num = s.arg ? TK_NUM_MIN : tk_emit_kind_op(e, op->at.kind);
+    s.type[0] = t->dtype;
+    s.type[1] = TK_I32;
+    return s;
+}
+
+static void reduce(tk_emit *e, tk_op *op) {
+    const reducer s = reducer_of(e, op);
+    const uint32_t n = 1U << s.l->regs, lines = 1U << s.out->regs;
+    LLVMValueRef *x = tk_emit_get(e, op->opnd[0]), *out = tk_emit_new(e, op->res[0]);
+    LLVMValueRef(*each)[MOST_PARTS] = tk_alloc_array(e->arena, n, sizeof *each);
+    LLVMValueRef(*all)[MOST_PARTS] = tk_alloc_array(e->arena, lines, sizeof *all);
+    uint32_t lane_parts, warp_parts;
+    if (is_plain(&s, &lane_parts, &warp_parts)) {
+        for (uint32_t r = 0; r < n; r++) {
+            each[r][0] = x[r];
+            each[r][1] = s.arg ? tk_emit_line_place(e, &s.lines, tk_emit_element(e, s.l, r)) : NULL;
+        }
+        in_thread(&s, each, all);
+        across_lanes(&s, lane_parts, all);
+        if (warp_parts) {
+            across_warps(&s, warp_parts, all);
+        }
+    } else {
+        by_scratch(&s, x, all);
+    }
+    for (uint32_t j = 0; j < lines; j++) {
+        out[j] = all[j][s.parts - 1];
+    }
+}
+
+static void reduce_scalar(tk_emit *e, tk_op *op) {
+    LLVMValueRef x = tk_emit_get(e, op->opnd[0])[0];
+    tk_emit_new(e, op->res[0])[0] = op->code == TK_OP_ARG_REDUCE ? tk_emit_i32(e, 0) : x;
+}
+
+// ---- reduce_fn ----------------------------------------------------------------------------------
+
+typedef struct fn {
+    const tk_op *op;
+    uint32_t m;
+    tk_dtype *t;
+    uint32_t *base;
+    tk_emit_lines lines;
+} fn;
+
+// Combines two elements of scratch and puts the result in the place of the first.
+static void combine_at(tk_emit *e, const fn *s, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef *arg = TK_NEW_ARRAY(e->arena, LLVMValueRef, 2 * s->m);
+    LLVMValueRef *out = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->m);
+    for (uint32_t k = 0; k < s->m; k++) {
+        arg[k] = tk_emit_fetch(e, s->op, s->base[k], s->t[k], a);
+        arg[s->m + k] = tk_emit_fetch(e, s->op, s->base[k], s->t[k], b);
+    }
+    tk_emit_combine(e, s->op->reg[0], arg, out);
+    for (uint32_t k = 0; k < s->m; k++) {
+        tk_emit_put(e, s->op, s->base[k], s->t[k], a, out[k]);
+    }
+}
+
+static LLVMValueRef shifted(tk_emit *e, LLVMValueRef x, LLVMValueRef by) {
+    return LLVMBuildShl(e->b, x, by, "");
+}
+
+// Work i of step k: the line changes fastest, then the pair. The pairs of a line become fewer, so
+// the last steps keep few threads busy.
+static void tree(tk_emit *e, const fn *s) {
+    const unsigned log_lines = (unsigned)__builtin_ctz(s->lines.count);
+    LLVMValueRef one = tk_emit_i32(e, 1);
+    tk_emit_loop step = tk_emit_for(e, tk_emit_i32(e, s->lines.log));
+    const uint32_t most = s->lines.count * (s->lines.len / 2);
+    tk_emit_work w = tk_emit_work_begin(e, most);
+    LLVMValueRef q = tk_ll_mask(e, w.i, s->lines.count - 1);
+    LLVMValueRef pair = tk_ll_shr(e, w.i, log_lines);
+    LLVMValueRef i = shifted(e, pair, tk_ll_add(e, step.i, one));
+    LLVMValueRef in = tk_ll_icmp(e, LLVMIntULT, i, tk_emit_i32(e, s->lines.len));
+    tk_emit_cond c = tk_emit_if(e, in);
+    LLVMValueRef later = tk_ll_or(e, i, shifted(e, one, step.i));
+    combine_at(e, s, tk_emit_line_at(e, &s->lines, q, i), tk_emit_line_at(e, &s->lines, q, later));
+    tk_emit_end(e, &c);
+    tk_emit_work_end(e, &w);
+    tk_emit_barrier(e);
+    tk_emit_for_end(e, &step);
+}
+
+static void fn_results(tk_emit *e, const fn *s) {
+    for (uint32_t k = 0; k < s->m; k++) {
+        const tk_layout *l = tk_emit_layout(e, s->op->res[k]);
+        LLVMValueRef *out = tk_emit_new(e, s->op->res[k]), zero = tk_emit_i32(e, 0);
+        for (uint32_t r = 0; r < tk_emit_regs(e, s->op->res[k]); r++) {
+            LLVMValueRef q = l ? tk_emit_element(e, l, r) : zero;
+            LLVMValueRef at = tk_emit_line_at(e, &s->lines, q, zero);
+            out[r] = tk_emit_fetch(e, s->op, s->base[k], s->t[k], at);
+        }
+    }
+}
+
+static void reduce_fn(tk_emit *e, tk_op *op) {
+    const tk_type *x = tk_value_type(e->f, op->opnd[0]);
+    fn s = {.op = op, .m = op->nres, .lines = tk_emit_lines_of(x, op->at.axis)};
+    uint64_t end = 0;
+    s.t = TK_NEW_ARRAY(e->arena, tk_dtype, s.m);
+    s.base = TK_NEW_ARRAY(e->arena, uint32_t, s.m);
+    for (uint32_t k = 0; k < s.m; k++) {
+        s.t[k] = tk_value_type(e->f, op->opnd[k])->dtype;
+        s.base[k] = tk_emit_area(&end, tk_type_elems(x), s.t[k]);
+    }
+    tk_emit_scratch(e, op, end);
+    tk_emit_barrier(e);
+    for (uint32_t k = 0; k < s.m; k++) {
+        tk_emit_spill(e, op, s.base[k], op->opnd[k]);
+    }
+    tk_emit_barrier(e);
+    if (s.lines.log > 0) {
+        tree(e, &s);
+    }
+    fn_results(e, &s);
+}
+
+void tk_emit_reduce_op(tk_emit *e, tk_op *op) {
+    if (!tk_emit_fits(e, op)) {
+        return;
+    }
+    if (op->code == TK_OP_REDUCE_FN) {
+        if (tk_emit_combine_ok(e, op)) {
+            reduce_fn(e, op);
+        }
+    } else if (tk_emit_layout(e, op->opnd[0])) {
+        reduce(e, op);
+    } else {
+        reduce_scalar(e, op);
+    }
+}
