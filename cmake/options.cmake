@@ -21,6 +21,9 @@ target_compile_definitions(tkc_flags INTERFACE _POSIX_C_SOURCE=200809L)
 # square roots keep a call for errno, and selects on floats are not vectorised.
 target_compile_options(tkc_flags INTERFACE -ffp-contract=off -fno-math-errno -fno-trapping-math)
 
+# What the disk cache tells one build from another by.
+target_link_options(tkc_flags INTERFACE -Wl,--build-id=sha1)
+
 add_library(tkc_warnings INTERFACE)
 target_compile_options(tkc_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Werror)
 if(CMAKE_C_COMPILER_ID MATCHES Clang)

@@ -46,7 +46,12 @@ void tkc_text_free(tkc_text *t) {
 
 tkc_config *tkc_config_create(void) { return calloc(1, sizeof(tkc_config)); }
 
-void tkc_config_destroy(tkc_config *c) { free(c); }
+void tkc_config_destroy(tkc_config *c) {
+    if (c) {
+        free(c->cache);
+        free(c);
+    }
+}
 
 void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size_t size),
                           void (*release)(void *user, void *block), void *user) {
@@ -88,6 +93,42 @@ void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *line), v
     }
 }
 
+tkc_status tkc_config_cache(tkc_config *c, const char *folder, uint64_t max_bytes) {
+    if (!c) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    char *copy = NULL;
+    if (folder && *folder) {
+        size_t n = strlen(folder) + 1;
+        copy = malloc(n);
+        if (!copy) {
+            return TKC_ERROR_MEMORY;
+        }
+        memcpy(copy, folder, n);
+    }
+    free(c->cache);
+    c->cache = copy;
+    c->cache_max = max_bytes;
+    return TKC_OK;
+}
+
+static bool make_locks(tkc_context *c) {
+    if (pthread_mutex_init(&c->print_lock, NULL) != 0) {
+        return false;
+    }
+    if (pthread_mutex_init(&c->gpu_lock, NULL) != 0) {
+        pthread_mutex_destroy(&c->print_lock);
+        return false;
+    }
+    return true;
+}
+
+static void free_context(tkc_context *c) {
+    tkc_config config = c->config;
+    mem_free(&config, config.cache);
+    mem_free(&config, c);
+}
+
 tkc_status tkc_context_create(const tkc_config *config, tkc_context **context) {
     if (!context) {
         return TKC_ERROR_ARGUMENT;
@@ -102,8 +143,15 @@ tkc_status tkc_context_create(const tkc_config *config, tkc_context **context) {
         return TKC_ERROR_MEMORY;
     }
     c->config = *config;
-    if (pthread_mutex_init(&c->print_lock, NULL) != 0) {
-        mem_free(config, c);
+    if (config->cache) {
+        size_t n = strlen(config->cache) + 1;
+        c->config.cache = mem_alloc(config, n);
+        if (c->config.cache) {
+            memcpy(c->config.cache, config->cache, n);
+        }
+    }
+    if ((config->cache && !c->config.cache) || !make_locks(c)) {
+        free_context(c);
         return TKC_ERROR_MEMORY;
     }
     *context = c;
@@ -114,7 +162,8 @@ void tkc_context_destroy(tkc_context *context) {
     if (!context) {
         return;
     }
-    tkc_config config = context->config;
+    gpu_context_destroy(context);
+    pthread_mutex_destroy(&context->gpu_lock);
     pthread_mutex_destroy(&context->print_lock);
-    mem_free(&config, context);
+    free_context(context);
 }

@@ -6,10 +6,11 @@
 // with the lowest program number is reported.
 #include "runtime/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAME_ALIGN = 64, MAX_THREADS = 256 };
+enum { MAX_THREADS = 256 };
 
 typedef struct cpu_run {
     const tk_plan *plan;
@@ -86,12 +87,6 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-static void *frame_alloc(tk_work *w, size_t size) {
-    // Frames are the work's: they go with its arena.
-    char *p = tk_alloc(&w->arena, size + FRAME_ALIGN);
-    return p + (FRAME_ALIGN - (uintptr_t)p % FRAME_ALIGN) % FRAME_ALIGN;
-}
-
 static void run_threads(tk_work *w, cpu_run *r, unsigned want) {
     if (want == 0) {
         long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -104,7 +99,7 @@ static void run_threads(tk_work *w, cpu_run *r, unsigned want) {
     cpu_worker *worker = TK_NEW_ARRAY(&w->arena, cpu_worker, want);
     for (unsigned i = 0; i < want; i++) {
         worker[i].run = r;
-        worker[i].frame = tk_frame_make(r->plan, frame_alloc(w, tk_plan_frame_size(r->plan)));
+        worker[i].frame = tk_frame_make(r->plan, frame_alloc(w, r->plan));
     }
     // Where the system gives no more threads, those that there are do the work.
     for (unsigned i = 1; i < want; i++) {
@@ -227,34 +222,6 @@ static void check_written(const launch *l, const tk_exec_tensor *tensor) {
 }
 
 // ---- Launch
-static bool find_grid(const launch *l, cpu_run *r) {
-    tk_work *w = l->work;
-    const tk_kernel_info *info = l->kernel->info;
-    tk_frame *frame = tk_frame_make(r->plan, frame_alloc(w, tk_plan_frame_size(r->plan)));
-    r->env.ngrid = tk_plan_grid_axes(r->plan);
-    tk_exec_grid(r->plan, frame, &r->env, r->env.grid);
-    r->total = 1;
-    for (uint32_t a = 0; a < r->env.ngrid; a++) {
-        const char *name = a < info->ngrid ? info->grid[a] : "?";
-        if (r->env.grid[a] < 0) {
-            work_fail(w, TKC_ERROR_LAUNCH, "grid-negative", "grid axis '%s' has %lld programs",
-                      name, (long long)r->env.grid[a]);
-            return false;
-        }
-    }
-    for (uint32_t a = 0; a < r->env.ngrid; a++) {
-        r->total = r->env.grid[a] == 0 ? 0 : r->total;
-    }
-    for (uint32_t a = 0; a < r->env.ngrid && r->total; a++) {
-        if (__builtin_mul_overflow(r->total, r->env.grid[a], &r->total)) {
-            work_fail(w, TKC_ERROR_LAUNCH, "grid-too-large",
-                      "the grid has more than 2^63 - 1 programs");
-            return false;
-        }
-    }
-    return true;
-}
-
 static tk_exec_tensor *exec_tensors(const launch *l) {
     tk_exec_tensor *t = TK_NEW_ARRAY(&l->work->arena, tk_exec_tensor, l->narg + 1);
     for (uint32_t i = 0; i < l->narg; i++) {
@@ -280,7 +247,7 @@ static void cpu_launch(tkc_device *device, const launch *l) {
     r->env.user = device->context;
     r->env.stop = (const volatile int *)&r->stop;
     r->env.user_stop = l->options->stop;
-    if (!find_grid(l, r)) {
+    if (!grid_counts(w, l->kernel->info, r->plan, &r->env, &r->total)) {
         return;
     }
     if (l->options->check) {
@@ -300,6 +267,55 @@ static void cpu_launch(tkc_device *device, const launch *l) {
     }
 }
 
-static bool cpu_available(void) { return true; }
+static bool cpu_ready(tkc_device *device, launch *l) {
+    (void)device;
+    l->variant = variant_get(l->work, l->kernel, l->unit, l->bound);
+    return l->variant && !l->work->diags.errors;
+}
 
-const device_table device_cpu = {"cpu", cpu_available, cpu_launch};
+static bool cpu_open(tk_work *w, tkc_device *d, unsigned ordinal) {
+    (void)w, (void)d, (void)ordinal;
+    return true;
+}
+
+static void cpu_close(tkc_device *d) { (void)d; }
+
+// ---- Memory
+static bool cpu_alloc(tk_work *w, tkc_device *d, size_t bytes, void **p) {
+    const tk_allocator *from = &d->context->config.from;
+    *p = from->alloc ? from->alloc(from->user, bytes) : malloc(bytes);
+    if (!*p) {
+        work_fail(w, TKC_ERROR_MEMORY, "out-of-memory", "out of memory: %zu bytes", bytes);
+    }
+    return *p != NULL;
+}
+
+static bool cpu_release(tk_work *w, tkc_device *d, void *p) {
+    (void)w;
+    mem_free(&d->context->config, p);
+    return true;
+}
+
+static bool cpu_copy(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
+                     tkc_direction direction) {
+    (void)w, (void)d, (void)direction;
+    memmove(to, from, bytes);
+    return true;
+}
+
+static bool cpu_synchronize(tk_work *w, tkc_device *d) {
+    (void)w, (void)d;
+    return true;
+}
+
+const device_table device_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .ready = cpu_ready,
+    .launch = cpu_launch,
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .copy = cpu_copy,
+    .synchronize = cpu_synchronize,
+};

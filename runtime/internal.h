@@ -14,11 +14,16 @@
 #include "ir/pass.h"
 #include "lang/check.h"
 #include "parser/parse.h"
+#include "ptx/image.h"
 #include "runtime/stdlib_embed.h"
 #include "runtime/tkc.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+// The GPU back end; NULL where a build has none.
+typedef tk_image *(*gpu_compile_fn)(tk_arena *arena, tk_module *m, const tk_ptx_opts *o,
+                                    tk_diags *diags);
 
 struct tkc_config {
     tk_allocator from;
@@ -28,11 +33,18 @@ struct tkc_config {
     void *import_user;
     void (*print)(void *user, const char *line);
     void *print_user;
+    char *cache; // folder of compiled kernels; NULL: none
+    uint64_t cache_max;
+    // For tests: another driver than the system's, another back end than the build's; NULL: none.
+    const char *gpu_driver;
+    gpu_compile_fn gpu_compile;
 };
 
 struct tkc_context {
     tkc_config config;
     pthread_mutex_t print_lock;
+    pthread_mutex_t gpu_lock; // held while what follows, or a list of loaded kernels, is changed
+    struct cuda_driver *gpu_driver; // NULL before a GPU device is opened
 };
 
 struct tkc_report {
@@ -72,8 +84,9 @@ struct tkc_kernel {
     tkc_param_info *param;
     tkc_cparam_info *cparam;
     pthread_mutex_t compile_lock; // held while a variant is made
-    pthread_mutex_t list_lock;    // held while the list is read or added to
-    variant *variants;
+    pthread_mutex_t list_lock;    // held while a list is read or added to
+    variant *variants;            // of device cpu
+    struct gpu_variant *gpu_variants;
 };
 
 // ---- Memory with the config's allocator (work.c)
@@ -97,6 +110,10 @@ void work_init(tk_work *w, const tkc_config *c);
 tkc_status work_run(tk_work *w, void (*body)(tk_work *w, void *arg), void *arg);
 // The report of what was found (NULL where nothing was), then everything of the work is released.
 tkc_status work_end(tk_work *w, tkc_status s, tkc_report **report);
+// Runs body(w, arg) so that its failures come back instead of jumping: a caller that holds a lock
+// releases it and then, if *failed, calls work_fail_again.
+bool work_try(tk_work *w, bool (*body)(tk_work *w, void *arg), void *arg, bool *failed);
+TK_NORETURN void work_fail_again(tk_work *w);
 // Adopts an arena of a long-lived object: allocations in it fail through this work's guard.
 void work_guard_arena(tk_work *w, tk_arena *a);
 // An error without a place that gives the call this status.
@@ -133,33 +150,86 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
 void variants_destroy(tkc_kernel *k);
 
 // ---- Devices (device.c; one file a device)
-
-// What a device is given: everything
-// is checked already.
+// What a device is given: everything is checked already.
 typedef struct launch {
     tk_work *work;
-    const tkc_kernel *kernel;
-    const variant *variant;
-    uint32_t narg;      // those given, in the order of the IR kernel's parameters
-    uint32_t *param;    // index of each in kernel->info->param
-    tkc_tensor *tensor; // [narg]
-    tk_const *scalar;   // [narg]
-    bool *is_tensor;    // [narg]
+    tkc_kernel *kernel;
+    const tk_unit *unit;
+    const tk_bound *bound;
+    const variant *variant;    // set by the cpu device's ready
+    struct gpu_loaded *loaded; // set by the cuda device's ready
+    uint32_t narg;             // those given, in the order of the IR kernel's parameters
+    uint32_t *param;           // index of each in kernel->info->param
+    tkc_tensor *tensor;        // [narg]
+    tk_const *scalar;          // [narg]
+    bool *is_tensor;           // [narg]
     const tkc_launch_options *options;
 } launch;
 
+// A launch on a GPU with everything decided and its parameters packed.
+typedef struct gpu_packed {
+    struct gpu_loaded *loaded;
+    uint32_t programs; // 0: there is nothing to run
+    uint32_t bytes;
+    unsigned char *block; // parameters
+} gpu_packed;
+
+// Faults of these go to the work.
 typedef struct device_table {
     const char *name;
-    bool (*available)(void);
-    void (*launch)(tkc_device *d, const launch *l); // faults go to l->work
+    bool numbered; // NAME:1 is the second
+    bool (*open)(tk_work *w, tkc_device *d, unsigned ordinal);
+    void (*close)(tkc_device *d);
+    // Finds or makes the compiled form of the kernel for this launch, loaded where that applies.
+    bool (*ready)(tkc_device *d, launch *l);
+    void (*launch)(tkc_device *d, const launch *l); // after `ready`
+    bool (*alloc)(tk_work *w, tkc_device *d, size_t bytes, void **p);
+    bool (*release)(tk_work *w, tkc_device *d, void *p);
+    bool (*copy)(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
+                 tkc_direction direction);
+    bool (*synchronize)(tk_work *w, tkc_device *d);
+    // Prepared launches. pack: into `arena`. run: packed before, no work until it fails. NULL: a
+    // plain launch is as good. fits: whether the compiled form that `p` is for suits the launch.
+    bool (*pack)(tkc_device *d, const launch *l, tk_arena *arena, gpu_packed *p);
+    bool (*fits)(tkc_device *d, const launch *l, const gpu_packed *p);
+    int (*run)(tkc_device *d, const gpu_packed *p, void *stream); // 0, or an error for run_failed
+    void (*run_failed)(tk_work *w, tkc_device *d, const gpu_packed *p, int error);
 } device_table;
 
 struct tkc_device {
     tkc_context *context;
     const device_table *table;
+    char name[24];
+    void *state; // the device's own
 };
 
-extern const device_table device_cpu;
+extern const device_table device_cpu, device_cuda;
+
+// What a launch needs of arguments (launch.c): binds and checks them. False after w's diagnostics.
+bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs,
+                    const tkc_launch_options *options, launch *l);
+// The counts of the grid's axes into env->grid and env->ngrid, and their product (grid.c). False
+// after w's diagnostics: a negative count, a product of 2^63 or more.
+bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_plan *plan, tk_exec_env *env,
+                 int64_t *total);
+void *frame_alloc(tk_work *w, const tk_plan *plan); // in the work's arena
+
+// The build's GPU back end, or NULL; what kernels keep of it (device_cuda.c, cuda_variant.c).
+gpu_compile_fn gpu_backend(const tkc_config *c);
+void gpu_variants_destroy(tkc_kernel *k);
+size_t gpu_variant_count(const tkc_kernel *k); // under list_lock
+void gpu_context_destroy(tkc_context *context);
+
+// ---- Disk cache (cache.c): never fails, only misses
+typedef struct cache_key {
+    char text[40]; // file name
+} cache_key;
+// Hash of everything that an image depends on. False: this build or context caches nothing.
+bool cache_key_make(const tkc_config *c, const char *const *part, const size_t *size, size_t n,
+                    cache_key *key);
+bool cache_get(const tkc_config *c, const cache_key *key, tk_arena *arena, const void **data,
+               size_t *size);
+void cache_put(const tkc_config *c, const cache_key *key, const void *data, size_t size);
 
 // Elements of a tensor; false where the product does not fit 63 bits.
 bool tensor_elems(const tkc_tensor *t, int64_t *n);

@@ -13,7 +13,7 @@ typedef struct launch_call {
     tkc_device *device;
     const tkc_arg *args;
     size_t nargs;
-    const tkc_launch_options *options;
+    const tkc_launch_options *options; // NULL: only make ready
 } launch_call;
 
 static bool check_memory(tk_work *w, const tk_kparam *p, const tkc_tensor *t) {
@@ -119,17 +119,17 @@ static void check_overlaps(tk_work *w, const tk_kernel_info *info, const launch 
 }
 
 // Collects what is given, in the order of the IR kernel's parameters.
-static void collect(tk_work *w, const launch_call *c, const tk_bound *b, launch *l) {
+static void collect(tk_work *w, const tkc_arg *args, size_t nargs, launch *l) {
     static const tkc_arg none = {.kind = TKC_ARG_NONE};
-    const tk_kernel_info *info = c->kernel->info;
+    const tk_kernel_info *info = l->kernel->info;
     l->param = TK_NEW_ARRAY(&w->arena, uint32_t, info->nparam + 1);
     l->tensor = TK_NEW_ARRAY(&w->arena, tkc_tensor, info->nparam + 1);
     l->scalar = TK_NEW_ARRAY(&w->arena, tk_const, info->nparam + 1);
     l->is_tensor = TK_NEW_ARRAY(&w->arena, bool, info->nparam + 1);
     for (uint32_t i = 0; i < info->nparam; i++) {
         const tk_kparam *p = &info->param[i];
-        const tkc_arg *arg = i < c->nargs ? &c->args[i] : &none;
-        if (!b->param[i]) {
+        const tkc_arg *arg = i < nargs ? &args[i] : &none;
+        if (!l->bound->param[i]) {
             continue;
         }
         uint32_t n = l->narg++;
@@ -139,7 +139,7 @@ static void collect(tk_work *w, const launch_call *c, const tk_bound *b, launch 
             l->tensor[n] = arg->tensor;
             check_memory(w, p, &arg->tensor);
         } else {
-            convert_scalar(w, p, b->param[i]->dtype, arg, &l->scalar[n]);
+            convert_scalar(w, p, l->bound->param[i]->dtype, arg, &l->scalar[n]);
         }
     }
     if (!w->diags.errors) {
@@ -147,25 +147,41 @@ static void collect(tk_work *w, const launch_call *c, const tk_bound *b, launch 
     }
 }
 
+bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs,
+                    const tkc_launch_options *options, launch *l) {
+    memset(l, 0, sizeof *l);
+    l->work = w;
+    l->kernel = k;
+    l->options = options;
+    l->unit = unit_view(w, k);
+    l->bound = bind_args(w, k, l->unit, args, nargs, NULL, 0, true);
+    if (l->bound) {
+        collect(w, args, nargs, l);
+    }
+    return l->bound && !w->diags.errors;
+}
+
 static void run_launch(tk_work *w, void *arg) {
     launch_call *c = arg;
-    tk_unit *unit = unit_view(w, c->kernel);
-    tk_bound *b = bind_args(w, c->kernel, unit, c->args, c->nargs, NULL, 0, true);
     launch l;
-    memset(&l, 0, sizeof l);
-    l.work = w;
-    l.kernel = c->kernel;
-    l.options = c->options;
-    if (b) {
-        collect(w, c, b, &l);
+    const device_table *t = c->device->table;
+    if (launch_collect(w, c->kernel, c->args, c->nargs, c->options, &l) &&
+        t->ready(c->device, &l) && c->options) {
+        t->launch(c->device, &l);
     }
-    if (!b || w->diags.errors) {
-        return;
-    }
-    l.variant = variant_get(w, c->kernel, unit, b);
-    if (l.variant && !w->diags.errors) {
-        c->device->table->launch(c->device, &l);
-    }
+}
+
+static bool wrong_call(const tkc_kernel *kernel, const tkc_device *device, const tkc_arg *args,
+                       size_t nargs) {
+    return !kernel || !device || (!args && nargs) || nargs == SIZE_MAX ||
+           kernel->program->context != device->context;
+}
+
+static tkc_status call(launch_call *c, tkc_report **report) {
+    tk_work w;
+    work_init(&w, &c->kernel->program->context->config);
+    w.said = &c->kernel->program->said;
+    return work_end(&w, work_run(&w, run_launch, c), report);
 }
 
 tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args, size_t nargs,
@@ -173,8 +189,7 @@ tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *arg
     if (report) {
         *report = NULL;
     }
-    if (!kernel || !device || (!args && nargs) || nargs == SIZE_MAX ||
-        kernel->program->context != device->context) {
+    if (wrong_call(kernel, device, args, nargs)) {
         return TKC_ERROR_ARGUMENT;
     }
     tkc_launch_options o;
@@ -185,9 +200,18 @@ tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *arg
         }
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
     }
-    tk_work w;
-    work_init(&w, &kernel->program->context->config);
-    w.said = &kernel->program->said;
     launch_call c = {kernel, device, args, nargs, &o};
-    return work_end(&w, work_run(&w, run_launch, &c), report);
+    return call(&c, report);
+}
+
+tkc_status tkc_prepare(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args, size_t nargs,
+                       tkc_report **report) {
+    if (report) {
+        *report = NULL;
+    }
+    if (wrong_call(kernel, device, args, nargs)) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    launch_call c = {kernel, device, args, nargs, NULL};
+    return call(&c, report);
 }

@@ -21,7 +21,7 @@
 // Threads. A context, program, kernel and device may be used by any number of threads at once;
 // creating and destroying are the owner's business (nothing may be in use while it is destroyed).
 // Config and report belong to one thread at a time. No function prints, exits, or keeps state
-// outside what it is given. Calls block until they are done.
+// outside what it is given. Calls block until they are done, launches on a GPU excepted.
 #ifndef TKC_H
 #define TKC_H
 
@@ -115,6 +115,10 @@ TKC_API void tkc_import_text(tkc_import *import, const char *text, size_t size);
 /* Receives the lines of print(...) statements, one at a time (calls do not overlap). Without it
  * they are dropped. */
 TKC_API void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *line), void *user);
+/* Keeps compiled GPU kernels in this folder (made where it is missing; NULL or "": no folder, the
+   default), at most max_bytes of them: the least recently used go first. Any number of processes
+   may share a folder. What cannot be read or written there is compiled again, never an error. */
+TKC_API tkc_status tkc_config_cache(tkc_config *c, const char *folder, uint64_t max_bytes);
 
 /* ---- Context
  * ---------------------------------------------------------------------------------------- */
@@ -254,28 +258,68 @@ TKC_API tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t n
 
 /* ---- Devices and launches
  * --------------------------------------------------------------------------- */
-/* "auto", "cpu". Unknown names fail with TKC_ERROR_DEVICE and a report that lists the devices of
- * this build. */
+/* "cpu"; "cuda" or "cuda:0", "cuda:1", ...: NVIDIA GPUs; "auto": "cuda" where this build, the
+   driver and the GPU can, else "cpu". Names that are unknown or of no use here fail with
+   TKC_ERROR_DEVICE and a report that says why.
+   The GPU driver is loaded and initialised when the first GPU is opened; after that a forked child
+   cannot use it. A GPU's primary context is kept while the device is open; whatever context is
+   current for a thread stays so over every call. */
 TKC_API tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device,
                                    tkc_report **report);
 TKC_API void tkc_device_close(tkc_device *device);
-TKC_API const char *tkc_device_name(const tkc_device *device); /* "cpu" */
+TKC_API const char *tkc_device_name(const tkc_device *device); /* "cpu", "cuda", "cuda:1" */
 /* Names of the devices that this build knows, and NULL past the end. */
 TKC_API const char *tkc_device_list(size_t i);
 
 typedef struct tkc_launch_options {
     size_t size;        /* sizeof(tkc_launch_options): lets the struct grow */
-    bool check;         /* check mode: races between programs, output elements that nobody wrote */
-    volatile int *stop; /* set to nonzero by another thread to end the launch early with
+    bool check;         /* cpu: races between programs, output elements that nobody wrote */
+    volatile int *stop; /* cpu: set to nonzero by another thread to end the launch early with
                            TKC_ERROR_CHECK; may be NULL */
+    void *stream;       /* cuda: a CUstream of the device; NULL: its default stream. cpu: unused */
 } tkc_launch_options;
 
-/* Runs the kernel over its grid and waits. One argument per parameter, in order; trailing optional
-   ones may be left out. Checks before anything runs: types, ranks, dimensions, alignment, null
-   data, overlap of an out or inout tensor with another, grid. On TKC_ERROR_CHECK outputs may be
-   partly written. options NULL: none. */
+/* Runs the kernel over its grid. One argument per parameter, in order; trailing optional ones may
+   be left out. Checks before anything runs: types, ranks, dimensions, alignment, null data, overlap
+   of an out or inout tensor with another, grid. options NULL: none.
+   cpu: waits for the end. On TKC_ERROR_CHECK outputs may be partly written.
+   cuda: data are addresses of the device (or of memory that it can reach); the launch is put on the
+   stream, and what goes wrong while it runs shows at tkc_device_synchronize or another later call.
+   The first launch that needs a new variant compiles and loads it; one whose variant is there
+   allocates nothing on the device, loads nothing and waits for nothing, so it may be captured in a
+   CUDA graph. Refuses `check` and `stop`. */
 TKC_API tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
                               size_t nargs, const tkc_launch_options *options, tkc_report **report);
+/* Compiles and loads what a launch with such arguments needs, and launches nothing. */
+TKC_API tkc_status tkc_prepare(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
+                               size_t nargs, tkc_report **report);
+
+/* ---- Prepared launches: arguments checked and packed once, launched often. Nothing of the
+   arguments is kept but what tkc_tensor says (memory must live when it is launched). To be
+   destroyed before its kernel and device. Any number of threads may launch one at once, but not
+   while it is set. */
+typedef struct tkc_prepared tkc_prepared;
+TKC_API tkc_status tkc_prepared_create(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
+                                       size_t nargs, tkc_prepared **prepared, tkc_report **report);
+/* Replaces argument i. Refused, with everything left as it was, where the compiled variant does not
+   suit the new argument: other compile-time parameters, or, on cuda, a last stride that is not 1 or
+   a tensor that is not aligned to 16 bytes where it was before. */
+TKC_API tkc_status tkc_prepared_set(tkc_prepared *prepared, size_t i, const tkc_arg *arg,
+                                    tkc_report **report);
+/* As tkc_launch; on cuda nothing but the driver's launch. */
+TKC_API tkc_status tkc_prepared_launch(tkc_prepared *prepared, void *stream, tkc_report **report);
+TKC_API void tkc_prepared_destroy(tkc_prepared *prepared);
+
+/* ---- Memory of a device, for programs that have no other way to it. On cpu: plain memory. */
+TKC_API tkc_status tkc_device_alloc(tkc_device *device, size_t bytes, void **p,
+                                    tkc_report **report);        /* bytes 0: NULL */
+TKC_API tkc_status tkc_device_free(tkc_device *device, void *p); /* NULL is fine */
+typedef enum tkc_direction { TKC_TO_DEVICE, TKC_FROM_DEVICE, TKC_WITHIN_DEVICE } tkc_direction;
+/* Waits for everything on the device, then copies, then returns. */
+TKC_API tkc_status tkc_device_copy(tkc_device *device, void *to, const void *from, size_t bytes,
+                                   tkc_direction direction, tkc_report **report);
+/* Waits for everything on the device; reports what failed since. */
+TKC_API tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report);
 
 /* ---- Looking inside
  * --------------------------------------------------------------------------------- */
@@ -298,6 +342,13 @@ TKC_API bool tkc_pass_info(size_t i, const char **name, const char **what);
 /* Source in its canonical layout: comments kept, idempotent. */
 TKC_API tkc_status tkc_format(tkc_context *context, const char *name, const char *text, size_t size,
                               tkc_text *out, tkc_report **report);
+
+/* ---- The folder of tkc_config_cache
+ * ------------------------------------------------------------------------------- */
+/* Entries and their bytes; zeros where there is no such folder. */
+TKC_API tkc_status tkc_cache_size(const char *folder, uint64_t *entries, uint64_t *bytes);
+/* Removes all entries; what is no entry stays. `entries`: how many; may be NULL. */
+TKC_API tkc_status tkc_cache_clear(const char *folder, uint64_t *entries);
 
 #ifdef __cplusplus
 }

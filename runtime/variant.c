@@ -32,20 +32,28 @@ static const variant *find(tkc_kernel *k, const char *key) {
     return v;
 }
 
+typedef struct variant_make {
+    tkc_kernel *kernel;
+    const tk_unit *unit;
+    const tk_bound *bound;
+    variant *v;
+} variant_make;
+
 // Everything that a variant keeps is in its own arena; the sources are the kernel's.
-static bool fill(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b, variant *v) {
-    v->key = tk_strdup(&v->arena, b->key);
-    v->module = compile_module(w, &v->arena, unit, b, NULL);
+static bool fill(tk_work *w, void *arg) {
+    variant_make *m = arg;
+    variant *v = m->v;
+    v->key = tk_strdup(&v->arena, m->bound->key);
+    v->module = compile_module(w, &v->arena, m->unit, m->bound, NULL);
     if (!v->module) {
         return false;
     }
-    v->module->sources = &k->sources;
+    v->module->sources = &m->kernel->sources;
     v->plan = tk_plan_make(&v->arena, v->module, &w->diags, MAX_FRAME);
     return v->plan != NULL;
 }
 
-// Makes a variant and adds it to the list. A failure of the compile (memory, internal) is not
-// passed on by a jump, so that the caller can unlock first: then *failed is set.
+// Makes a variant and adds it to the list. The compile lock is held.
 static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b,
                            bool *failed) {
     const tkc_config *c = w->config;
@@ -56,17 +64,8 @@ static const variant *make(tk_work *w, tkc_kernel *k, const tk_unit *unit, const
         return NULL;
     }
     tk_arena_init(&v->arena, &c->from, &w->guard);
-    jmp_buf outer;
-    memcpy(&outer, &w->guard.jump, sizeof outer);
-    bool volatile ok = false;
-    bool volatile jumped = true;
-    if (setjmp(w->guard.jump) == 0) {
-        ok = fill(w, k, unit, b, v);
-        jumped = false;
-    }
-    memcpy(&w->guard.jump, &outer, sizeof outer);
-    *failed = jumped;
-    if (!ok) {
+    variant_make m = {k, unit, b, v};
+    if (!work_try(w, fill, &m, failed)) {
         tk_arena_release(&v->arena);
         mem_free(c, v);
         return NULL;
@@ -92,7 +91,7 @@ const variant *variant_get(tk_work *w, tkc_kernel *k, const tk_unit *unit, const
     }
     pthread_mutex_unlock(&k->compile_lock);
     if (failed) {
-        longjmp(w->guard.jump, 1);
+        work_fail_again(w);
     }
     return v;
 }
@@ -104,6 +103,7 @@ void variants_destroy(tkc_kernel *k) {
         mem_free(&k->program->context->config, v);
     }
     k->variants = NULL;
+    gpu_variants_destroy(k);
 }
 
 size_t tkc_kernel_variant_count(const tkc_kernel *kernel) {
@@ -114,6 +114,7 @@ size_t tkc_kernel_variant_count(const tkc_kernel *kernel) {
         for (const variant *v = k->variants; v; v = v->next) {
             n++;
         }
+        n += gpu_variant_count(k);
         pthread_mutex_unlock(&k->list_lock);
     }
     return n;

@@ -60,6 +60,22 @@ tkc_status work_run(tk_work *w, void (*body)(tk_work *w, void *arg), void *arg) 
     return w->guard.fail == TK_FAIL_MEMORY ? TKC_ERROR_MEMORY : TKC_ERROR_INTERNAL;
 }
 
+bool work_try(tk_work *w, bool (*body)(tk_work *w, void *arg), void *arg, bool *failed) {
+    jmp_buf outer;
+    memcpy(&outer, &w->guard.jump, sizeof outer);
+    bool volatile ok = false;
+    bool volatile jumped = true;
+    if (setjmp(w->guard.jump) == 0) {
+        ok = body(w, arg);
+        jumped = false;
+    }
+    memcpy(&w->guard.jump, &outer, sizeof outer);
+    *failed = jumped;
+    return ok;
+}
+
+void work_fail_again(tk_work *w) { longjmp(w->guard.jump, 1); }
+
 // A report of one message that needs no arena of the failed work.
 static void report_failure(const tk_work *w, tkc_status s, tkc_report **report) {
     tk_guard guard;

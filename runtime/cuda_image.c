@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a module to an image: the back end, with the disk cache before it.
+//
+// An entry of the cache holds an image in this build's own byte order and layout; its key includes
+// the build, so nothing else ever reads it.
+#include "runtime/cuda_driver.h"
+
+#include <string.h>
+
+// ---- An image as bytes
+
+// The fixed part: sizes of the parts that follow, and numbers.
+typedef struct head {
+    uint32_t kernel, arch; // lengths
+    uint32_t threads, shared, ngrid, nslot, param_bytes;
+    uint32_t has_cubin;
+    uint64_t ptx, cubin; // sizes
+} head;
+
+static void write_image(tk_buf *b, const tk_image *i) {
+    head h;
+    memset(&h, 0, sizeof h);
+    h.kernel = (uint32_t)strlen(i->kernel);
+    h.arch = (uint32_t)strlen(i->arch);
+    h.threads = i->threads;
+    h.shared = i->shared;
+    h.ngrid = i->ngrid;
+    h.nslot = i->nslot;
+    h.param_bytes = i->param_bytes;
+    h.has_cubin = i->cubin != NULL;
+    h.ptx = i->ptx ? i->ptx_size : 0;
+    h.cubin = i->cubin ? i->cubin_size : 0;
+    tk_buf_add(b, (const char *)&h, sizeof h);
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        const tk_param_slot *s = &i->slot[k];
+        uint32_t word[5] = {(uint32_t)s->kind, s->param, s->axis, s->offset, s->size};
+        tk_buf_add(b, (const char *)word, sizeof word);
+    }
+    tk_buf_add(b, i->kernel, h.kernel);
+    tk_buf_add(b, i->arch, h.arch);
+    if (h.ptx) {
+        tk_buf_add(b, i->ptx, h.ptx);
+    }
+    if (h.cubin) {
+        tk_buf_add(b, i->cubin, h.cubin);
+    }
+}
+
+typedef struct reader {
+    const char *at;
+    size_t left;
+    bool bad;
+} reader;
+
+static const char *take(reader *r, uint64_t n) {
+    if (n > r->left) {
+        r->bad = true;
+        return NULL;
+    }
+    const char *p = r->at;
+    r->at += n;
+    r->left -= (size_t)n;
+    return p;
+}
+
+static const char *take_text(reader *r, tk_arena *a, uint64_t n) {
+    const char *p = take(r, n);
+    return p ? tk_strndup(a, p, (size_t)n) : NULL;
+}
+
+static bool take_slots(reader *r, tk_arena *a, tk_image *i) {
+    const char *words = take(r, (uint64_t)i->nslot * 5 * sizeof(uint32_t));
+    if (!words) {
+        return false;
+    }
+    i->slot = TK_NEW_ARRAY(a, tk_param_slot, i->nslot + 1);
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        uint32_t word[5];
+        memcpy(word, words + k * sizeof word, sizeof word);
+        i->slot[k] = (tk_param_slot){(tk_slot_kind)word[0], word[1], word[2], word[3], word[4]};
+    }
+    return true;
+}
+
+static const tk_image *read_image(tk_arena *a, const void *data, size_t size) {
+    reader r = {data, size, false};
+    head h;
+    const char *p = take(&r, sizeof h);
+    if (!p) {
+        return NULL;
+    }
+    memcpy(&h, p, sizeof h);
+    tk_image *i = TK_NEW(a, tk_image);
+    i->threads = h.threads;
+    i->shared = h.shared;
+    i->ngrid = h.ngrid;
+    i->nslot = h.nslot;
+    i->param_bytes = h.param_bytes;
+    if (!take_slots(&r, a, i)) {
+        return NULL;
+    }
+    i->kernel = take_text(&r, a, h.kernel);
+    i->arch = take_text(&r, a, h.arch);
+    i->ptx = h.ptx ? take_text(&r, a, h.ptx) : NULL;
+    i->ptx_size = (size_t)h.ptx;
+    p = take(&r, h.cubin);
+    if (h.has_cubin && p) {
+        void *copy = tk_alloc(a, (size_t)h.cubin); // aligned, as the driver expects
+        memcpy(copy, p, (size_t)h.cubin);
+        i->cubin = copy;
+        i->cubin_size = (size_t)h.cubin;
+    }
+    return r.bad || r.left || (!i->ptx && !i->cubin) ? NULL : i;
+}
+
+// ---- What the back end and the driver agreed on
+
+// A slot that points nowhere would be our own fault, and silent.
+static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
+    TK_CHECK(&w->arena, i->kernel && i->arch && (i->ptx || i->cubin) && i->threads > 0);
+    TK_CHECK(&w->arena, i->ngrid <= TK_MAX_GRID);
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        const tk_param_slot *s = &i->slot[k];
+        TK_CHECK(&w->arena, s->offset <= i->param_bytes && s->size <= i->param_bytes - s->offset);
+        TK_CHECK(&w->arena, s->param < (s->kind == TK_SLOT_GRID ? i->ngrid : n));
+        TK_CHECK(&w->arena, s->axis < TKC_MAX_RANK);
+        bool wide = s->kind == TK_SLOT_ADDRESS || s->kind == TK_SLOT_STRIDE;
+        TK_CHECK(&w->arena, s->kind == TK_SLOT_SCALAR ? s->size >= 1 && s->size <= 8
+                                                      : s->size == (wide ? 8 : 4));
+    }
+}
+
+static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_opts *o,
+                     cache_key *key) {
+    if (!w->config->cache) {
+        return false;
+    }
+    tk_buf ir, fact;
+    tk_buf_init(&ir, &w->arena);
+    tk_buf_init(&fact, &w->arena);
+    tk_ir_print(&ir, m, true);
+    for (uint32_t i = 0; i < n; i++) {
+        tk_buf_fmt(&fact, "%d%d", o->facts[i].unit_last, o->facts[i].aligned16);
+    }
+    const char *part[] = {tk_buf_text(&ir), tk_buf_text(&fact), o->arch, o->debug ? "debug" : ""};
+    size_t size[4];
+    for (size_t i = 0; i < 4; i++) {
+        size[i] = strlen(part[i]);
+    }
+    return cache_key_make(w->config, part, size, 4, key);
+}
+
+const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t n,
+                            const tk_ptx_opts *o) {
+    cache_key key;
+    bool cached = make_key(w, m, n, o, &key);
+    const void *data;
+    size_t size;
+    if (cached && cache_get(w->config, &key, &w->arena, &data, &size)) {
+        const tk_image *i = read_image(arena, data, size);
+        if (i) {
+            check_image(w, i, n);
+            return i;
+        }
+    }
+    const tk_image *i = gpu_backend(w->config)(arena, m, o, &w->diags);
+    if (!i || w->diags.errors) {
+        TK_CHECK(&w->arena, w->diags.errors);
+        return NULL;
+    }
+    check_image(w, i, n);
+    if (cached) {
+        tk_buf b;
+        tk_buf_init(&b, &w->arena);
+        write_image(&b, i);
+        cache_put(w->config, &key, b.at, b.n);
+    }
+    return i;
+}

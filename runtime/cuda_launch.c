@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch on a GPU: the grid counted on the host, the parameters packed as the image says, one
+// call of the driver.
+#include "runtime/cuda_driver.h"
+
+#include <limits.h>
+#include <string.h>
+
+// ---- The grid
+
+static tk_exec_tensor *shapes(const launch *l) {
+    tk_exec_tensor *t = TK_NEW_ARRAY(&l->work->arena, tk_exec_tensor, l->narg + 1);
+    for (uint32_t i = 0; i < l->narg; i++) {
+        memcpy(t[i].dim, l->tensor[i].dim, sizeof t[i].dim);
+        memcpy(t[i].stride, l->tensor[i].stride, sizeof t[i].stride);
+    }
+    return t;
+}
+
+// Programs are blocks of one dimension, of which there may be 2^31 - 1.
+static bool count_programs(const launch *l, const gpu_variant *v, tk_exec_env *env,
+                           uint32_t *programs) {
+    tk_work *w = l->work;
+    const tk_kernel_info *info = l->kernel->info;
+    int64_t total;
+    memset(env, 0, sizeof *env);
+    env->narg = l->narg;
+    env->tensor = shapes(l);
+    env->scalar = l->scalar;
+    if (!grid_counts(w, info, v->grid, env, &total)) {
+        return false;
+    }
+    if (total > INT32_MAX) {
+        tk_buf b;
+        tk_buf_init(&b, &w->arena);
+        for (uint32_t a = 0; a < env->ngrid; a++) {
+            tk_buf_fmt(&b, "%s%s = %lld", a ? ", " : "", a < info->ngrid ? info->grid[a] : "?",
+                       (long long)env->grid[a]);
+        }
+        work_fail(w, TKC_ERROR_LAUNCH, "grid-too-large",
+                  "the grid has %lld programs (%s); a GPU takes at most %d", (long long)total,
+                  tk_buf_text(&b), INT32_MAX);
+        return false;
+    }
+    *programs = (uint32_t)total;
+    return true;
+}
+
+// ---- Parameters
+
+static void store_u64(unsigned char *at, uint64_t x) { memcpy(at, &x, sizeof x); }
+
+static void store_i32(unsigned char *at, int64_t x) {
+    int32_t y = (int32_t)x;
+    memcpy(at, &y, sizeof y);
+}
+
+static void store_slot(const launch *l, const tk_exec_env *env, const tk_param_slot *s,
+                       unsigned char *block) {
+    unsigned char *at = block + s->offset;
+    switch (s->kind) {
+    case TK_SLOT_ADDRESS:
+        store_u64(at, (uint64_t)(uintptr_t)l->tensor[s->param].data);
+        return;
+    case TK_SLOT_SIZE:
+        store_i32(at, l->tensor[s->param].dim[s->axis]);
+        return;
+    case TK_SLOT_STRIDE:
+        store_u64(at, (uint64_t)l->tensor[s->param].stride[s->axis]);
+        return;
+    case TK_SLOT_SCALAR:
+        TK_CHECK(&l->work->arena, tk_dtype_size(l->scalar[s->param].dtype) == s->size);
+        tk_const_store(l->scalar[s->param], at);
+        return;
+    case TK_SLOT_GRID:
+        store_i32(at, env->grid[s->param]);
+        return;
+    }
+}
+
+bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out) {
+    (void)device;
+    const gpu_variant *v = l->loaded->variant;
+    const tk_image *i = v->image;
+    tk_exec_env env;
+    memset(out, 0, sizeof *out);
+    out->loaded = l->loaded;
+    if (!count_programs(l, v, &env, &out->programs)) {
+        return false;
+    }
+    TK_CHECK(&l->work->arena, i->ngrid == env.ngrid);
+    out->bytes = i->param_bytes;
+    out->block = tk_alloc(arena, i->param_bytes);
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        store_slot(l, &env, &i->slot[k], out->block);
+    }
+    return true;
+}
+
+// ---- The launch
+
+cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream) {
+    const tk_image *i = p->loaded->variant->image;
+    size_t bytes = p->bytes;
+    void *extra[] = {(void *)(uintptr_t)CU_EXTRA_BUFFER, p->block, (void *)(uintptr_t)CU_EXTRA_SIZE,
+                     &bytes, (void *)(uintptr_t)CU_EXTRA_END};
+    cuda_scope scope;
+    if (p->programs == 0) {
+        return 0;
+    }
+    cu_result r = cuda_enter(d, &scope);
+    if (r == 0) {
+        r = d->driver->launch(p->loaded->function, p->programs, 1, 1, i->threads, 1, 1, i->shared,
+                              stream, NULL, extra);
+        cuda_leave(d, &scope);
+    }
+    return r;
+}
+
+void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r) {
+    const tk_image *i = p->loaded->variant->image;
+    tk_span none = {0, 0, 0};
+    tk_diag *diag = cuda_fail(w, d->driver, r, none, "kernel '%s' cannot be launched on %s",
+                              p->loaded->name, d->label);
+    tk_note(&w->diags, diag, none,
+            "%u blocks of %u threads, %u registers a thread, %u bytes of shared memory",
+            p->programs, i->threads, p->loaded->registers, i->shared);
+}

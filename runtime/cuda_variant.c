@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants of a kernel on GPUs: compiled for compile-time parameters, promises about the tensors
+// and a target, then loaded into each device that launches them.
+//
+// Promises are exact for the arguments at hand, up to a number of variants of one set of
+// compile-time parameters; after that the variant that promises nothing serves the rest.
+#include "runtime/cuda_driver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Frames of grid regions hold a few scalars.
+#define MAX_GRID_FRAME ((size_t)1 << 20)
+enum { MAX_SPECIALISED = 16, INFO_LOG = 4096, ERROR_LOG = 8192 };
+
+// ---- Facts and keys
+
+static bool is_aligned16(const tkc_tensor *t) {
+    uint64_t size = tkc_dtype_size(t->dtype);
+    bool aligned = (uintptr_t)t->data % 16 == 0;
+    for (uint32_t i = 0; i + 1 < t->rank; i++) {
+        aligned = aligned && (uint64_t)t->stride[i] * size % 16 == 0;
+    }
+    return aligned;
+}
+
+tk_tensor_facts *gpu_facts(tk_work *w, const launch *l) {
+    tk_tensor_facts *f = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, l->narg + 1);
+    for (uint32_t i = 0; i < l->narg; i++) {
+        const tkc_tensor *t = &l->tensor[i];
+        if (l->is_tensor[i]) {
+            f[i].unit_last = t->rank == 0 || t->stride[t->rank - 1] == 1;
+            f[i].aligned16 = is_aligned16(t);
+        }
+    }
+    return f;
+}
+
+bool gpu_facts_hold(const gpu_variant *v, const tk_tensor_facts *now) {
+    bool hold = true;
+    for (uint32_t i = 0; i < v->nfact; i++) {
+        hold = hold && (now[i].unit_last || !v->fact[i].unit_last) &&
+               (now[i].aligned16 || !v->fact[i].aligned16);
+    }
+    return hold;
+}
+
+const char *gpu_base_key(tk_work *w, const tk_target *t, const char *key) {
+    return tk_format(&w->arena, "%s|%s|%s", key, t->name, w->config->debug ? "debug" : "");
+}
+
+static bool same_facts(const gpu_variant *v, const tk_tensor_facts *f) {
+    bool same = true;
+    for (uint32_t i = 0; i < v->nfact; i++) {
+        same = same && v->fact[i].unit_last == f[i].unit_last &&
+               v->fact[i].aligned16 == f[i].aligned16;
+    }
+    return same;
+}
+
+// The variant with exactly these facts; *n: how many there are of this base.
+static gpu_variant *find_exact(tkc_kernel *k, const char *base, const tk_tensor_facts *f,
+                               unsigned *n) {
+    gpu_variant *found = NULL;
+    *n = 0;
+    pthread_mutex_lock(&k->list_lock);
+    for (gpu_variant *v = k->gpu_variants; v; v = v->next) {
+        if (strcmp(v->base, base) == 0) {
+            ++*n;
+            found = same_facts(v, f) ? v : found;
+        }
+    }
+    pthread_mutex_unlock(&k->list_lock);
+    return found;
+}
+
+// What was asked for; `fact` becomes what the variant is compiled with.
+typedef struct wanted {
+    cuda_device *device;
+    const launch *l;
+    const char *base;
+    tk_tensor_facts *fact;
+    gpu_variant *v;
+    gpu_loaded *loaded;
+} wanted;
+
+static gpu_variant *find(wanted *q) {
+    unsigned n;
+    tkc_kernel *k = q->l->kernel;
+    gpu_variant *v = find_exact(k, q->base, q->fact, &n);
+    if (!v && n >= MAX_SPECIALISED) {
+        memset(q->fact, 0, q->l->narg * sizeof *q->fact);
+        v = find_exact(k, q->base, q->fact, &n);
+    }
+    return v;
+}
+
+static gpu_loaded *find_loaded(tkc_context *c, gpu_variant *v, const cuda_device *d) {
+    pthread_mutex_lock(&c->gpu_lock);
+    gpu_loaded *x = v->loaded;
+    while (x && x->device != d) {
+        x = x->next_of_variant;
+    }
+    pthread_mutex_unlock(&c->gpu_lock);
+    return x;
+}
+
+// ---- Compiling
+
+// A module whose kernel has only its grid region: what is run on the host.
+static tk_module *grid_module(tk_work *w, tk_arena *arena, const launch *l) {
+    tk_module *m = compile_module(w, arena, l->unit, l->bound, NULL);
+    for (uint32_t i = 0; m && i < m->funcs.n; i++) {
+        tk_func *f = m->funcs.at[i];
+        while (f->is_kernel && f->body->first != f->body->last) {
+            tk_op_unlink(f->body->first);
+        }
+    }
+    return m;
+}
+
+static bool fill(tk_work *w, void *arg) {
+    wanted *q = arg;
+    gpu_variant *v = q->v;
+    tkc_kernel *k = q->l->kernel;
+    v->base = tk_strdup(&v->arena, q->base);
+    v->nfact = q->l->narg;
+    v->fact = TK_NEW_ARRAY(&v->arena, tk_tensor_facts, v->nfact + 1);
+    memcpy(v->fact, q->fact, v->nfact * sizeof *v->fact);
+    tk_module *m = compile_module(w, &w->arena, q->l->unit, q->l->bound, NULL);
+    v->module = m ? grid_module(w, &v->arena, q->l) : NULL;
+    if (!v->module) {
+        return false;
+    }
+    v->module->sources = &k->sources;
+    v->grid = tk_plan_make(&v->arena, v->module, &w->diags, MAX_GRID_FRAME);
+    if (!v->grid) {
+        return false;
+    }
+    tk_ptx_opts o;
+    memset(&o, 0, sizeof o);
+    o.arch = q->device->target->name;
+    o.facts = v->fact;
+    o.debug = w->config->debug;
+    v->image = gpu_compile(w, &v->arena, m, v->nfact, &o);
+    return v->image && !w->diags.errors;
+}
+
+static gpu_variant *make(tk_work *w, wanted *q) {
+    tkc_kernel *k = q->l->kernel;
+    gpu_variant *v = mem_alloc(w->config, sizeof *v);
+    if (!v) {
+        tk_fail_memory(&w->guard);
+    }
+    tk_arena_init(&v->arena, &w->config->from, &w->guard);
+    q->v = v;
+    bool failed;
+    if (!work_try(w, fill, q, &failed)) {
+        tk_arena_release(&v->arena);
+        mem_free(w->config, v);
+        q->v = NULL;
+        if (failed) {
+            work_fail_again(w);
+        }
+        return NULL;
+    }
+    v->arena.guard = NULL;
+    pthread_mutex_lock(&k->list_lock);
+    v->next = k->gpu_variants;
+    k->gpu_variants = v;
+    pthread_mutex_unlock(&k->list_lock);
+    return v;
+}
+
+// ---- Loading
+
+typedef struct load_log {
+    char info[INFO_LOG], error[ERROR_LOG];
+} load_log;
+
+static cu_result load_image(const cuda_device *d, const void *image, load_log *log, cu_module *m) {
+    int option[] = {CU_JIT_INFO_LOG, CU_JIT_INFO_LOG_SIZE, CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_SIZE,
+                    CU_JIT_LINE_INFO};
+    void *value[] = {log->info, (void *)(uintptr_t)(INFO_LOG - 1), log->error,
+                     (void *)(uintptr_t)(ERROR_LOG - 1), (void *)(uintptr_t)1};
+    memset(log, 0, sizeof *log);
+    return d->driver->module_load(m, image, 5, option, value);
+}
+
+// The cubin where there is one and the device takes it, else PTX for the driver to assemble.
+static cu_result load_module(const cuda_device *d, const tk_image *i, load_log *log, cu_module *m) {
+    cu_result r = CU_NO_BINARY_FOR_GPU;
+    if (i->cubin) {
+        r = load_image(d, i->cubin, log, m);
+    }
+    if (i->ptx && (r == CU_NO_BINARY_FOR_GPU || r == CU_INVALID_IMAGE)) {
+        r = load_image(d, i->ptx, log, m);
+    }
+    return r;
+}
+
+// More shared memory than a block has by default is asked for; counted with what the function has
+// statically.
+static cu_result ask_shared(const cuda_device *d, const tk_image *i, gpu_loaded *x,
+                            unsigned *need) {
+    int fixed = 0;
+    cu_result r = d->driver->function_attribute(&fixed, CU_FUNCTION_SHARED_STATIC, x->function);
+    *need = i->shared + (unsigned)fixed;
+    if (r == 0 && *need > d->shared_default && *need <= d->shared_most) {
+        r = d->driver->function_set(x->function, CU_FUNCTION_SHARED_DYNAMIC_MAX, (int)i->shared);
+    }
+    return r;
+}
+
+static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_loaded *x,
+                               unsigned *need) {
+    int registers = 0, local = 0;
+    cu_result r = d->driver->module_function(&x->function, x->module, i->kernel);
+    r = r ? r : ask_shared(d, i, x, need);
+    r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
+    r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);
+    x->registers = (unsigned)registers;
+    x->local_bytes = (unsigned)local;
+    return r;
+}
+
+static void report_load(tk_work *w, const wanted *q, cu_result r, load_log *log, bool module) {
+    const tk_kernel_info *info = q->l->kernel->info;
+    tk_span none = {0, 0, 0};
+    tk_diag *d =
+        cuda_fail(w, q->device->driver, r, none, "kernel '%s' (%s) cannot be %s on %s", info->name,
+                  q->v->image->arch, module ? "loaded" : "made ready", q->device->label);
+    char *text[] = {log->error, log->info};
+    for (size_t t = 0; t < 2; t++) {
+        for (char *save = NULL, *line = strtok_r(text[t], "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save)) {
+            tk_note(&w->diags, d, none, "%s", line);
+        }
+    }
+}
+
+static gpu_loaded *load(tk_work *w, wanted *q) {
+    cuda_device *d = q->device;
+    const tk_image *i = q->v->image;
+    load_log *log = TK_NEW(&w->arena, load_log);
+    gpu_loaded *x = mem_alloc(w->config, sizeof *x);
+    if (!x) {
+        tk_fail_memory(&w->guard);
+    }
+    snprintf(x->name, sizeof x->name, "%s", q->l->kernel->info->name);
+    x->device = d;
+    x->variant = q->v;
+    cuda_scope scope;
+    unsigned need = 0;
+    bool loaded = false;
+    cu_result r = cuda_enter(d, &scope);
+    if (r == 0) {
+        r = load_module(d, i, log, &x->module);
+        loaded = r == 0;
+        r = r ? r : load_function(d, i, x, &need);
+        if (loaded && (r != 0 || need > d->shared_most)) {
+            d->driver->module_unload(x->module);
+        }
+        cuda_leave(d, &scope);
+    }
+    if (r == 0 && need <= d->shared_most) {
+        return x;
+    }
+    mem_free(w->config, x);
+    if (r != 0) {
+        report_load(w, q, r, log, !loaded);
+    } else {
+        work_fail(w, TKC_ERROR_DEVICE, "shared-memory",
+                  "kernel '%s' needs %u bytes of shared memory a block; %s has %u",
+                  q->l->kernel->info->name, need, d->label, d->shared_most);
+    }
+    return NULL;
+}
+
+static void link_loaded(tkc_context *c, gpu_loaded *x) {
+    pthread_mutex_lock(&c->gpu_lock);
+    x->next_of_variant = x->variant->loaded;
+    x->variant->loaded = x;
+    x->next_of_device = x->device->loaded;
+    x->device->loaded = x;
+    pthread_mutex_unlock(&c->gpu_lock);
+}
+
+// With the kernel's compile lock.
+static bool make_ready(tk_work *w, void *arg) {
+    wanted *q = arg;
+    tkc_context *c = q->l->kernel->program->context;
+    q->v = find(q);
+    if (!q->v) {
+        q->v = make(w, q);
+    }
+    q->loaded = q->v ? find_loaded(c, q->v, q->device) : NULL;
+    if (q->v && !q->loaded) {
+        q->loaded = load(w, q);
+        if (q->loaded) {
+            link_loaded(c, q->loaded);
+        }
+    }
+    return q->loaded != NULL;
+}
+
+gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l) {
+    tkc_kernel *k = l->kernel;
+    wanted q = {.device = d, .l = l};
+    q.base = gpu_base_key(w, d->target, l->bound->key);
+    q.fact = gpu_facts(w, l);
+    q.v = find(&q);
+    q.loaded = q.v ? find_loaded(k->program->context, q.v, d) : NULL;
+    if (q.loaded) {
+        return q.loaded;
+    }
+    bool failed;
+    pthread_mutex_lock(&k->compile_lock);
+    work_try(w, make_ready, &q, &failed);
+    pthread_mutex_unlock(&k->compile_lock);
+    if (failed) {
+        work_fail_again(w);
+    }
+    return q.loaded;
+}
+
+// ---- Ends
+
+// With the gpu lock.
+void gpu_unload(const tkc_config *c, gpu_loaded *x) {
+    cuda_device *d = x->device;
+    cuda_scope scope;
+    if (!cuda_forked(d->driver) && cuda_enter(d, &scope) == 0) {
+        d->driver->module_unload(x->module);
+        cuda_leave(d, &scope);
+    }
+    gpu_loaded **at = &x->variant->loaded;
+    while (*at != x) {
+        at = &(*at)->next_of_variant;
+    }
+    *at = x->next_of_variant;
+    at = &d->loaded;
+    while (*at != x) {
+        at = &(*at)->next_of_device;
+    }
+    *at = x->next_of_device;
+    gpu_loaded *last = x;
+    atomic_compare_exchange_strong(&d->last, &last, NULL);
+    mem_free(c, x);
+}
+
+void gpu_variants_destroy(tkc_kernel *k) {
+    tkc_context *c = k->program->context;
+    for (gpu_variant *v = k->gpu_variants, *next; v; v = next) {
+        next = v->next;
+        pthread_mutex_lock(&c->gpu_lock);
+        while (v->loaded) {
+            gpu_unload(&c->config, v->loaded);
+        }
+        pthread_mutex_unlock(&c->gpu_lock);
+        tk_arena_release(&v->arena);
+        mem_free(&c->config, v);
+    }
+    k->gpu_variants = NULL;
+}
+
+size_t gpu_variant_count(const tkc_kernel *k) {
+    size_t n = 0;
+    for (const gpu_variant *v = k->gpu_variants; v; v = v->next) {
+        n++;
+    }
+    return n;
+}
