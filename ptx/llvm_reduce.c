@@ -304,11 +304,6 @@ static void reduce(tk_emit *e, tk_op *op) {
     }
 }
 
-static void reduce_scalar(tk_emit *e, tk_op *op) {
-    LLVMValueRef x = tk_emit_get(e, op->opnd[0])[0];
-    tk_emit_new(e, op->res[0])[0] = op->code == TK_OP_ARG_REDUCE ? tk_emit_i32(e, 0) : x;
-}
-
 // ---- reduce_fn ----------------------------------------------------------------------------------
 
 typedef struct fn {
@@ -400,9 +395,7 @@ void tk_emit_reduce_op(tk_emit *e, tk_op *op) {
         if (tk_emit_combine_ok(e, op)) {
             reduce_fn(e, op);
         }
-    } else if (tk_emit_layout(e, op->opnd[0])) {
-        reduce(e, op);
     } else {
-        reduce_scalar(e, op);
+        reduce(e, op);
     }
 }
