@@ -52,19 +52,20 @@ typedef struct hyper { // sinh and cosh of |x|, halved
     tk_vid sinh, cosh;
 } hyper;
 
-// With s = sinh r, c = cosh r, a = (2^n + 2^-n)/2, b = (2^n - 2^-n)/2: sinh x = a s + b c and
-// cosh x = a c + b s. Nothing cancels badly: for n = 0 b is 0, else b c is the greater.
+// With s = sinh r, d = cosh r - 1, a = (2^n + 2^-n)/2, b = (2^n - 2^-n)/2: sinh x = b + (a s + b d)
+// and cosh x = a + (b s + a d). Nothing is lost where the sum is less than its parts: for n = 0 b
+// is 0, else a and b are exact there.
 static hyper sinh_cosh(tk_math *m, tk_vid size) {
     const tk_vid x = mmin(m, size, num(m, by_type(m, 89.5, 710.6)));
     const tk_math_exponent e = tk_math_exp_reduce(m, x);
     const tk_vid z = mul(m, e.r, e.r);
     const tk_vid s = mfma(m, mul(m, e.r, z), tk_math_poly(m, TK_POLY_SINH, z), e.r);
-    const tk_vid c = mfma(m, z, tk_math_poly(m, TK_POLY_COSH, z), num(m, 1));
+    const tk_vid d = mul(m, z, tk_math_poly(m, TK_POLY_COSH, z));
     const tk_vid down = sub(m, whole(m, m->it, -2), e.n); // -n - 2, not below the normal numbers
     const tk_vid p = tk_math_pow2(m, addi_c(m, e.n, -2));
     const tk_vid q = tk_math_pow2(m, mmax(m, down, whole(m, m->it, 1 - m->bias)));
     const tk_vid a = add(m, p, q), b = sub(m, p, q);
-    return (hyper){mfma(m, a, s, mul(m, b, c)), mfma(m, a, c, mul(m, b, s))};
+    return (hyper){add(m, b, mfma(m, a, s, mul(m, b, d))), add(m, a, mfma(m, b, s, mul(m, a, d)))};
 }
 
 tk_vid tk_math_sinh(tk_math *m, tk_vid x) {
