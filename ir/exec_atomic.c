@@ -113,7 +113,7 @@ static tk_exec_code run_atomic(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_atomic(tk_planner *p) {
+void tk_exec_emit_atomic(tk_planner *p) {
     const tk_op *op = p->op;
     atomic_step plan = {.dtype = tk_plan_type(p, op->opnd[0])->dtype,
                         .kind = op->at.kind,

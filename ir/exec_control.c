@@ -22,7 +22,7 @@ static bool carries(const tk_planner *p, tk_vid storage, uint32_t n) {
 
 // All yielded values are read before any is written: those that lie in what is written go through
 // temporaries.
-void tk_emit_yield(tk_planner *p) {
+void tk_exec_emit_yield(tk_planner *p) {
     const tk_op *op = p->op;
     if (!p->carry) {
         return;
@@ -82,7 +82,7 @@ static void put_onto_result(tk_planner *p, tk_vid y, tk_vid result) {
     }
 }
 
-void tk_emit_if(tk_planner *p) {
+void tk_exec_emit_if(tk_planner *p) {
     const tk_op *op = p->op;
     if_step *s = tk_plan_step(p, sizeof *s, run_if);
     s->cond = tk_plan_place(p, op->opnd[0]).off;
@@ -204,7 +204,7 @@ static tk_exec_code run_for(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_for(tk_planner *p) {
+void tk_exec_emit_for(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_region *body = op->reg[0];
     const tk_vid *arg = body->args.at + 1;
@@ -241,7 +241,7 @@ static tk_exec_code run_while(const tk_step *h, tk_run *r) {
     }
 }
 
-void tk_emit_while(tk_planner *p) {
+void tk_exec_emit_while(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_vid *arg = op->reg[0]->args.at;
     enter_loop(p, op->opnd, arg, op->reg[1]);

@@ -41,7 +41,7 @@ static tk_exec_code run_assert(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_assert(tk_planner *p) {
+void tk_exec_emit_assert(tk_planner *p) {
     const tk_place x = tk_plan_place(p, p->op->opnd[0]);
     assert_step *s = tk_plan_step(p, sizeof *s, run_assert);
     s->code = p->op->code == TK_OP_ASSERT ? TK_EXEC_ASSERT : TK_EXEC_ASSUME;
@@ -181,7 +181,7 @@ static size_t room_for(const tk_place *x) {
     return n + 1;
 }
 
-void tk_emit_print(tk_planner *p) {
+void tk_exec_emit_print(tk_planner *p) {
     const tk_op *op = p->op;
     print_step *s = tk_plan_step(p, sizeof *s, run_print);
     s->text = op->at.text ? op->at.text : "";

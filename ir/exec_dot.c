@@ -218,7 +218,7 @@ static void add_step(tk_planner *p, const dot_step *plan) {
     s->h = h;
 }
 
-void tk_emit_dot(tk_planner *p) {
+void tk_exec_emit_dot(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place out = tk_plan_place(p, op->res[0]);
     dot_step s = plan_dot(p, op->opnd[0], op->opnd[1], out.dtype);
@@ -234,7 +234,7 @@ void tk_emit_dot(tk_planner *p) {
     add_step(p, &s);
 }
 
-void tk_emit_dot_scaled(tk_planner *p) {
+void tk_exec_emit_dot_scaled(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place out = tk_plan_place(p, op->res[0]);
     dot_step s = plan_dot(p, op->opnd[0], op->opnd[2], TK_F64);
@@ -252,7 +252,7 @@ void tk_emit_dot_scaled(tk_planner *p) {
         const tk_place acc = tk_plan_place(p, op->opnd[4]);
         tk_place wide = tk_place_of(TK_F64, out.rank, out.dim);
         wide.off = s.out;
-        tk_emit_kernel(p, tk_cast_kernel(TK_F32, TK_F64), wide, 1, &acc, NULL);
+        tk_exec_emit_kernel(p, tk_cast_kernel(TK_F32, TK_F64), wide, 1, &acc, NULL);
     }
     add_step(p, &s);
 }

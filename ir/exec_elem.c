@@ -53,8 +53,8 @@ static tk_exec_code run_blocks(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_kernel(tk_planner *p, tk_kernel kernel, tk_place out, uint32_t n, const tk_place *in,
-                    const bool *same) {
+void tk_exec_emit_kernel(tk_planner *p, tk_kernel kernel, tk_place out, uint32_t n,
+                         const tk_place *in, const bool *same) {
     TK_CHECK(p->arena, kernel != NULL && n <= 3);
     elem_step *s = tk_plan_step(p, sizeof *s, run_direct);
     s->kernel = kernel;
@@ -92,22 +92,23 @@ static void emit(tk_planner *p, tk_kernel kernel) {
         in[i] = tk_plan_place(p, op->opnd[i]);
         same[i] = !p->val[p->val[op->opnd[i]].root].lane;
     }
-    tk_emit_kernel(p, kernel, tk_plan_place(p, res), op->nopnd, in, p->val[res].lane ? same : NULL);
+    tk_exec_emit_kernel(p, kernel, tk_plan_place(p, res), op->nopnd, in,
+                        p->val[res].lane ? same : NULL);
 }
 
-void tk_emit_elem(tk_planner *p) {
+void tk_exec_emit_elem(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_dtype t = tk_plan_type(p, op->opnd[op->nopnd - 1])->dtype;
     emit(p, tk_elem_kernel(tk_op_info(op->code)->num, t));
 }
 
-void tk_emit_cast(tk_planner *p) {
+void tk_exec_emit_cast(tk_planner *p) {
     emit(p, tk_cast_kernel(tk_plan_type(p, p->op->opnd[0])->dtype,
                            tk_plan_type(p, p->op->res[0])->dtype));
 }
 
 // The same bits; a bool must come out as 0 or 1.
-void tk_emit_bitcast(tk_planner *p) {
+void tk_exec_emit_bitcast(tk_planner *p) {
     const tk_dtype from = tk_plan_type(p, p->op->opnd[0])->dtype;
     const tk_dtype to = tk_plan_type(p, p->op->res[0])->dtype;
     const bool normalise = to == TK_BOOL && from != TK_BOOL;

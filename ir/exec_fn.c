@@ -266,7 +266,7 @@ static tk_place *emit_fn(tk_planner *p, tk_exec_code (*run)(const tk_step *, tk_
     return rows;
 }
 
-void tk_emit_reduce_fn(tk_planner *p) {
+void tk_exec_emit_reduce_fn(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place *rows = emit_fn(p, run_reduce);
     for (uint32_t k = 0; k < op->nres; k++) {
@@ -281,7 +281,7 @@ void tk_emit_reduce_fn(tk_planner *p) {
     }
 }
 
-void tk_emit_scan_fn(tk_planner *p) {
+void tk_exec_emit_scan_fn(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place *rows = emit_fn(p, run_scan);
     for (uint32_t k = 0; k < op->nres; k++) {

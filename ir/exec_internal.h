@@ -189,39 +189,39 @@ tk_kernel tk_float_kernel(tk_numop op, tk_dtype t); // its part for floats
 
 // ---- Ops: each appends the steps of p->op -------------------------------------------------------
 
-void tk_emit_elem(tk_planner *p);
+void tk_exec_emit_elem(tk_planner *p);
 // out[i] = kernel(in[0][i], ..). `same` where the elements are lanes: which operands are the same
 // in all of them; NULL elsewhere.
-void tk_emit_kernel(tk_planner *p, tk_kernel kernel, tk_place out, uint32_t n, const tk_place *in,
-                    const bool *same);
-void tk_emit_cast(tk_planner *p);
-void tk_emit_bitcast(tk_planner *p);
-void tk_emit_reshape(tk_planner *p);
-void tk_emit_concat(tk_planner *p);
-void tk_emit_interleave(tk_planner *p);
-void tk_emit_gather(tk_planner *p);
-void tk_emit_reduce(tk_planner *p);
-void tk_emit_arg_reduce(tk_planner *p);
-void tk_emit_scan(tk_planner *p);
-void tk_emit_reduce_fn(tk_planner *p);
-void tk_emit_scan_fn(tk_planner *p);
-void tk_emit_sort(tk_planner *p);
-void tk_emit_topk(tk_planner *p);
-void tk_emit_histogram(tk_planner *p);
-void tk_emit_dot(tk_planner *p);
-void tk_emit_dot_scaled(tk_planner *p);
-void tk_emit_philox(tk_planner *p);
-void tk_emit_dim(tk_planner *p);
-void tk_emit_program(tk_planner *p);
-void tk_emit_load(tk_planner *p);
-void tk_emit_store(tk_planner *p);
-void tk_emit_atomic(tk_planner *p);
-void tk_emit_assert(tk_planner *p);
-void tk_emit_print(tk_planner *p);
-void tk_emit_if(tk_planner *p);
-void tk_emit_for(tk_planner *p);
-void tk_emit_while(tk_planner *p);
-void tk_emit_yield(tk_planner *p);
+void tk_exec_emit_kernel(tk_planner *p, tk_kernel kernel, tk_place out, uint32_t n,
+                         const tk_place *in, const bool *same);
+void tk_exec_emit_cast(tk_planner *p);
+void tk_exec_emit_bitcast(tk_planner *p);
+void tk_exec_emit_reshape(tk_planner *p);
+void tk_exec_emit_concat(tk_planner *p);
+void tk_exec_emit_interleave(tk_planner *p);
+void tk_exec_emit_gather(tk_planner *p);
+void tk_exec_emit_reduce(tk_planner *p);
+void tk_exec_emit_arg_reduce(tk_planner *p);
+void tk_exec_emit_scan(tk_planner *p);
+void tk_exec_emit_reduce_fn(tk_planner *p);
+void tk_exec_emit_scan_fn(tk_planner *p);
+void tk_exec_emit_sort(tk_planner *p);
+void tk_exec_emit_topk(tk_planner *p);
+void tk_exec_emit_histogram(tk_planner *p);
+void tk_exec_emit_dot(tk_planner *p);
+void tk_exec_emit_dot_scaled(tk_planner *p);
+void tk_exec_emit_philox(tk_planner *p);
+void tk_exec_emit_dim(tk_planner *p);
+void tk_exec_emit_program(tk_planner *p);
+void tk_exec_emit_load(tk_planner *p);
+void tk_exec_emit_store(tk_planner *p);
+void tk_exec_emit_atomic(tk_planner *p);
+void tk_exec_emit_assert(tk_planner *p);
+void tk_exec_emit_print(tk_planner *p);
+void tk_exec_emit_if(tk_planner *p);
+void tk_exec_emit_for(tk_planner *p);
+void tk_exec_emit_while(tk_planner *p);
+void tk_exec_emit_yield(tk_planner *p);
 
 // Whether the region of a reduce_fn or scan_fn can run on many lanes at once.
 bool tk_region_has_lanes(const tk_region *region);

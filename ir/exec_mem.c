@@ -187,7 +187,7 @@ static tk_exec_code run_store(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_load(tk_planner *p) {
+void tk_exec_emit_load(tk_planner *p) {
     const tk_op *op = p->op;
     mem_step plan = {.dtype = tk_plan_type(p, op->res[0])->dtype};
     uint32_t next = tk_mem_plan(p, &plan.m);
@@ -207,7 +207,7 @@ void tk_emit_load(tk_planner *p) {
     *s = plan;
 }
 
-void tk_emit_store(tk_planner *p) {
+void tk_exec_emit_store(tk_planner *p) {
     const tk_op *op = p->op;
     mem_step plan = {.dtype = tk_plan_type(p, op->opnd[0])->dtype};
     uint32_t next = tk_mem_plan(p, &plan.m);
@@ -238,7 +238,7 @@ static tk_exec_code run_dim(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_dim(tk_planner *p) {
+void tk_exec_emit_dim(tk_planner *p) {
     dim_step *s = tk_plan_step(p, sizeof *s, run_dim);
     s->out = tk_plan_place(p, p->op->res[0]).off;
     s->param = tk_plan_param(p, p->op->opnd[0]);

@@ -207,11 +207,11 @@ static void emit_iota(tk_planner *p) {
 
 static void emit_control(tk_planner *p, const tk_op *op) {
     if (op->code == TK_OP_IF) {
-        tk_emit_if(p);
+        tk_exec_emit_if(p);
     } else if (op->code == TK_OP_FOR) {
-        tk_emit_for(p);
+        tk_exec_emit_for(p);
     } else {
-        tk_emit_while(p);
+        tk_exec_emit_while(p);
     }
 }
 
@@ -222,36 +222,36 @@ static void emit_control(tk_planner *p, const tk_op *op) {
 static void emit_op(tk_planner *p, const tk_op *op) {
     switch (op->code) {
 #include "ir/ops.def"
-        tk_emit_elem(p); return;
+        tk_exec_emit_elem(p); return;
     case TK_OP_CONST: emit_const(p); return;
     case TK_OP_IOTA: emit_iota(p); return;
-    case TK_OP_RESHAPE: tk_emit_reshape(p); return;
-    case TK_OP_CONCAT: tk_emit_concat(p); return;
-    case TK_OP_INTERLEAVE: tk_emit_interleave(p); return;
-    case TK_OP_GATHER: tk_emit_gather(p); return;
-    case TK_OP_CAST: tk_emit_cast(p); return;
-    case TK_OP_BITCAST: tk_emit_bitcast(p); return;
-    case TK_OP_REDUCE: tk_emit_reduce(p); return;
-    case TK_OP_ARG_REDUCE: tk_emit_arg_reduce(p); return;
-    case TK_OP_REDUCE_FN: tk_emit_reduce_fn(p); return;
-    case TK_OP_SCAN: tk_emit_scan(p); return;
-    case TK_OP_SCAN_FN: tk_emit_scan_fn(p); return;
-    case TK_OP_SORT: tk_emit_sort(p); return;
-    case TK_OP_TOPK: tk_emit_topk(p); return;
-    case TK_OP_HISTOGRAM: tk_emit_histogram(p); return;
-    case TK_OP_DOT: tk_emit_dot(p); return;
-    case TK_OP_DOT_SCALED: tk_emit_dot_scaled(p); return;
-    case TK_OP_PHILOX: tk_emit_philox(p); return;
-    case TK_OP_DIM: tk_emit_dim(p); return;
-    case TK_OP_LOAD: tk_emit_load(p); return;
-    case TK_OP_STORE: tk_emit_store(p); return;
+    case TK_OP_RESHAPE: tk_exec_emit_reshape(p); return;
+    case TK_OP_CONCAT: tk_exec_emit_concat(p); return;
+    case TK_OP_INTERLEAVE: tk_exec_emit_interleave(p); return;
+    case TK_OP_GATHER: tk_exec_emit_gather(p); return;
+    case TK_OP_CAST: tk_exec_emit_cast(p); return;
+    case TK_OP_BITCAST: tk_exec_emit_bitcast(p); return;
+    case TK_OP_REDUCE: tk_exec_emit_reduce(p); return;
+    case TK_OP_ARG_REDUCE: tk_exec_emit_arg_reduce(p); return;
+    case TK_OP_REDUCE_FN: tk_exec_emit_reduce_fn(p); return;
+    case TK_OP_SCAN: tk_exec_emit_scan(p); return;
+    case TK_OP_SCAN_FN: tk_exec_emit_scan_fn(p); return;
+    case TK_OP_SORT: tk_exec_emit_sort(p); return;
+    case TK_OP_TOPK: tk_exec_emit_topk(p); return;
+    case TK_OP_HISTOGRAM: tk_exec_emit_histogram(p); return;
+    case TK_OP_DOT: tk_exec_emit_dot(p); return;
+    case TK_OP_DOT_SCALED: tk_exec_emit_dot_scaled(p); return;
+    case TK_OP_PHILOX: tk_exec_emit_philox(p); return;
+    case TK_OP_DIM: tk_exec_emit_dim(p); return;
+    case TK_OP_LOAD: tk_exec_emit_load(p); return;
+    case TK_OP_STORE: tk_exec_emit_store(p); return;
     case TK_OP_ATOMIC_RMW:
-    case TK_OP_ATOMIC_CAS: tk_emit_atomic(p); return;
+    case TK_OP_ATOMIC_CAS: tk_exec_emit_atomic(p); return;
     case TK_OP_PROGRAM_ID:
-    case TK_OP_NUM_PROGRAMS: tk_emit_program(p); return;
+    case TK_OP_NUM_PROGRAMS: tk_exec_emit_program(p); return;
     case TK_OP_ASSERT:
-    case TK_OP_ASSUME: tk_emit_assert(p); return;
-    case TK_OP_PRINT: tk_emit_print(p); return;
+    case TK_OP_ASSUME: tk_exec_emit_assert(p); return;
+    case TK_OP_PRINT: tk_exec_emit_print(p); return;
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE: emit_control(p, op); return;
@@ -261,7 +261,7 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_FLIP:
     case TK_OP_SLICE:
     case TK_OP_CONVERT: return; // aliases
-    case TK_OP_YIELD: tk_emit_yield(p); return;
+    case TK_OP_YIELD: tk_exec_emit_yield(p); return;
     case TK_OP_BARRIER:
     case TK_OP_RETURN: return;
     case TK_OP_CALL:

@@ -164,7 +164,7 @@ static tk_exec_code run_reduce(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_reduce(tk_planner *p) {
+void tk_exec_emit_reduce(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place x = tk_plan_dense(p, tk_plan_place(p, op->opnd[0]));
     reduce_step *s = tk_plan_step(p, sizeof *s, run_reduce);
@@ -244,7 +244,7 @@ static tk_exec_code run_arg(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_arg_reduce(tk_planner *p) {
+void tk_exec_emit_arg_reduce(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place x = tk_plan_dense(p, tk_plan_place(p, op->opnd[0]));
     arg_step *s = tk_plan_step(p, sizeof *s, run_arg);

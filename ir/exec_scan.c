@@ -92,7 +92,7 @@ static tk_const identity(tk_numop op, tk_dtype t) {
                               : tk_const_i64(t, op == TK_NUM_MUL ? 1 : 0);
 }
 
-void tk_emit_scan(tk_planner *p) {
+void tk_exec_emit_scan(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place x = tk_plan_dense(p, tk_plan_place(p, op->opnd[0]));
     const tk_numop num = operation(p);

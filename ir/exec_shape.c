@@ -8,7 +8,7 @@
 #include <string.h>
 
 // The result, dense, in the operand's shape: the same order of elements.
-void tk_emit_reshape(tk_planner *p) {
+void tk_exec_emit_reshape(tk_planner *p) {
     const tk_vid v = p->op->res[0];
     if (p->val[v].root != v) {
         return; // an alias
@@ -19,7 +19,7 @@ void tk_emit_reshape(tk_planner *p) {
     tk_plan_copy(p, dst, src);
 }
 
-void tk_emit_concat(tk_planner *p) {
+void tk_exec_emit_concat(tk_planner *p) {
     const tk_op *op = p->op;
     const int axis = op->at.axis;
     tk_place part = tk_plan_place(p, op->res[0]);
@@ -31,7 +31,7 @@ void tk_emit_concat(tk_planner *p) {
     }
 }
 
-void tk_emit_interleave(tk_planner *p) {
+void tk_exec_emit_interleave(tk_planner *p) {
     const tk_op *op = p->op;
     tk_place part = tk_plan_place(p, op->res[0]);
     const uint32_t last = part.rank - 1;
@@ -86,7 +86,7 @@ static tk_exec_code run_gather(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_gather(tk_planner *p) {
+void tk_exec_emit_gather(tk_planner *p) {
     const tk_op *op = p->op;
     gather_step *s = tk_plan_step(p, sizeof *s, run_gather);
     const tk_place index = tk_plan_place(p, op->opnd[1]);
@@ -132,7 +132,7 @@ static tk_exec_code run_philox(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_philox(tk_planner *p) {
+void tk_exec_emit_philox(tk_planner *p) {
     const tk_op *op = p->op;
     philox_step *s = tk_plan_step(p, sizeof *s, run_philox);
     const tk_place offset = tk_plan_place(p, op->opnd[1]);
@@ -165,7 +165,7 @@ static tk_exec_code run_program(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_program(tk_planner *p) {
+void tk_exec_emit_program(tk_planner *p) {
     program_step *s = tk_plan_step(p, sizeof *s, run_program);
     s->out = tk_plan_place(p, p->op->res[0]).off;
     s->axis = (uint32_t)p->op->at.axis;

@@ -143,9 +143,9 @@ static sort_step *emit(tk_planner *p) {
     return s;
 }
 
-void tk_emit_sort(tk_planner *p) { emit(p)->descending = p->op->at.descending; }
+void tk_exec_emit_sort(tk_planner *p) { emit(p)->descending = p->op->at.descending; }
 
-void tk_emit_topk(tk_planner *p) {
+void tk_exec_emit_topk(tk_planner *p) {
     sort_step *s = emit(p);
     s->descending = true;
     s->has_index = true;
@@ -181,7 +181,7 @@ static tk_exec_code run_histogram(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_emit_histogram(tk_planner *p) {
+void tk_exec_emit_histogram(tk_planner *p) {
     const tk_op *op = p->op;
     const tk_place x = tk_plan_place(p, op->opnd[0]);
     histogram_step *s = tk_plan_step(p, sizeof *s, run_histogram);
