@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// dot and dot_scaled by multiplication and addition.
+//
+// K is gone through in blocks that fit into scratch. For each, the operands' elements are converted
+// to the accumulator's type and written with K outermost, so that threads of a warp read
+// neighbouring elements; then each thread goes along K and adds the products to its registers. A
+// register's products are added in the order of K, multiplication and addition rounded apart, which
+// is the executor's order: the results have the same bits.
+//
+// dot_scaled multiplies each operand by its scale, 2^(s - 127) or NaN for s = 255, and computes in
+// f64, rounded to f32 once at the end. precision = tf32 rounds operands to 10 bits of fraction, to
+// nearest, ties away from zero; tf32x3 is computed as ieee.
+#include "ptx/llvm_across.h"
+
+#include <llvm-c/DebugInfo.h>
+
+enum { BUDGET = 48 * 1024, GROUP = 32, MANY_REGS = 16 };
+
+typedef struct operand {
+    tk_vid v, scale; // scale 0: none
+    const tk_type *t;
+    const tk_layout *l;
+    unsigned row_axis, k_axis;
+    uint32_t rows;
+    uint32_t base, scale_base; // in scratch
+    // The distinct rows (for b: columns) that a thread's result registers need:
+    uint32_t n, *rep;    // one of the registers that need it
+    uint32_t *of;        // by result register: which of the n
+    LLVMValueRef *first; // by row: the number of its element at k = 0 in scratch
+} operand;
+
+typedef struct dot {
+    tk_emit *e;
+    const tk_op *op;
+    const tk_layout *l; // of the result
+    uint32_t regs;
+    tk_dtype acc;
+    uint32_t k, block; // elements along K, of a block
+    uint32_t batches;
+    operand a, b;
+} dot;
+
+static unsigned log_of(uint32_t n) { return (unsigned)__builtin_ctz(n); }
+
+// ---- Loops that carry the registers -------------------------------------------------------------
+
+typedef struct carried {
+    tk_emit_loop loop;
+    LLVMValueRef *phi;
+} carried;
+
+static carried begin(const dot *s, uint32_t n, LLVMValueRef *x) {
+    tk_emit *e = s->e;
+    carried c;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    c.phi = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
+    c.loop = tk_emit_for(e, tk_emit_i32(e, n));
+    LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(c.loop.head));
+    for (uint32_t r = 0; r < s->regs; r++) {
+        c.phi[r] = LLVMBuildPhi(e->b, LLVMTypeOf(x[r]), "");
+        LLVMAddIncoming(c.phi[r], &x[r], &before, 1);
+        x[r] = c.phi[r];
+    }
+    LLVMPositionBuilderAtEnd(e->b, c.loop.body);
+    return c;
+}
+
+static void end(const dot *s, carried *c, LLVMValueRef *x, bool unroll) {
+    tk_emit *e = s->e;
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
+    for (uint32_t r = 0; r < s->regs; r++) {
+        LLVMAddIncoming(c->phi[r], &x[r], &last, 1);
+        x[r] = c->phi[r];
+    }
+    tk_emit_for_end(e, &c->loop);
+    if (unroll) {
+        return;
+    }
+    // The loop's name is a node that has itself as its first operand.
+    static const char text[] = "llvm.loop.unroll.disable", kind[] = "llvm.loop";
+    LLVMMetadataRef disable = LLVMMDStringInContext2(e->ctx, text, sizeof text - 1);
+    LLVMMetadataRef self = LLVMTemporaryMDNode(e->ctx, NULL, 0);
+    LLVMMetadataRef part[2] = {self, LLVMMDNodeInContext2(e->ctx, &disable, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(e->ctx, part, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(last),
+                    LLVMGetMDKindIDInContext(e->ctx, kind, sizeof kind - 1),
+                    LLVMMetadataAsValue(e->ctx, node));
+}
+
+// ---- Operands -----------------------------------------------------------------------------------
+
+static LLVMValueRef round_tf32(tk_emit *e, LLVMValueRef x) {
+    LLVMValueRef u = tk_ll_bits(e, x, tk_ll_int(e, 32)), inf = tk_ll_k(u, 0x7f800000);
+    LLVMValueRef finite = tk_ll_icmp(e, LLVMIntNE, tk_ll_and(e, u, inf), inf);
+    LLVMValueRef r = tk_ll_mask(e, tk_ll_add(e, u, tk_ll_k(u, 0x1000)), 0xffffe000);
+    return tk_ll_bits(e, tk_ll_sel(e, finite, r, u), LLVMTypeOf(x));
+}
+
+static LLVMValueRef scale_of(const dot *s, const operand *x, LLVMValueRef row, LLVMValueRef k) {
+    tk_emit *e = s->e;
+    const tk_type *t = tk_value_type(e->f, x->scale);
+    LLVMValueRef c[2];
+    c[x->row_axis] = row;
+    c[x->k_axis] = tk_ll_shr(e, k, log_of(GROUP));
+    LLVMValueRef code = tk_emit_fetch(e, s->op, x->scale_base, t->dtype, tk_emit_flat(e, t, c));
+    code = tk_ll_resize(e, code, 64, false);
+    LLVMValueRef bits = tk_ll_shl(e, tk_ll_add(e, code, tk_ll_k(code, 1023 - 127)), 52);
+    bits = tk_ll_sel(e, tk_ll_is(e, code, 0xff), tk_ll_k(code, 0x7ff8000000000000), bits);
+    return tk_ll_bits(e, bits, LLVMDoubleTypeInContext(e->ctx));
+}
+
+static LLVMValueRef converted(const dot *s, const operand *x, LLVMValueRef v, LLVMValueRef row,
+                              LLVMValueRef k) {
+    tk_emit *e = s->e;
+    v = tk_emit_cast_elem(e, x->t->dtype, s->acc, v);
+    if (s->op->at.precision == TK_PREC_TF32 && x->t->dtype == TK_F32) {
+        return round_tf32(e, v);
+    }
+    return x->scale ? LLVMBuildFMul(e->b, v, scale_of(s, x, row, k), "") : v;
+}
+
+// This thread's elements of one block of K, as [batch][k][row].
+static void write_block(const dot *s, const operand *x, LLVMValueRef block) {
+    tk_emit *e = s->e;
+    LLVMValueRef *v = tk_emit_get(e, x->v);
+    const bool whole = s->block == s->k;
+    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, x->l));
+    for (uint32_t r = 0; r < 1U << x->l->regs; r++) {
+        LLVMValueRef row = tk_emit_coord(e, x->l, r, x->row_axis);
+        LLVMValueRef k = tk_emit_coord(e, x->l, r, x->k_axis);
+        LLVMValueRef its = tk_ll_shr(e, k, log_of(s->block));
+        LLVMValueRef in = tk_ll_icmp(e, LLVMIntEQ, its, block);
+        tk_emit_cond c = tk_emit_if(e, whole ? NULL : in);
+        LLVMValueRef at = tk_ll_mask(e, k, s->block - 1);
+        if (s->batches > 1) {
+            LLVMValueRef z = tk_emit_coord(e, x->l, r, 0);
+            at = tk_ll_or(e, at, tk_ll_shl(e, z, log_of(s->block)));
+        }
+        at = tk_ll_add(e, tk_ll_shl(e, at, log_of(x->rows)), row);
+        tk_emit_put(e, s->op, x->base, s->acc, at, converted(s, x, v[r], row, k));
+        tk_emit_end(e, &c);
+    }
+    tk_emit_end(e, &own);
+}
+
+// Which rows of the operand the result's registers need; `other` are the bits of an element's
+// number that do not matter.
+static void find_rows(const dot *s, operand *x, unsigned axis, uint32_t other) {
+    tk_emit *e = s->e;
+    x->rep = TK_NEW_ARRAY(e->arena, uint32_t, s->regs);
+    x->of = TK_NEW_ARRAY(e->arena, uint32_t, s->regs);
+    x->first = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
+    for (uint32_t r = 0; r < s->regs; r++) {
+        const uint32_t key = tk_layout_eval(s->l, r, 0, 0) & ~other;
+        uint32_t i = 0;
+        while (i < x->n && (tk_layout_eval(s->l, x->rep[i], 0, 0) & ~other) != key) {
+            i++;
+        }
+        x->of[r] = i;
+        if (i < x->n) {
+            continue;
+        }
+        x->rep[x->n++] = r;
+        LLVMValueRef row = tk_emit_coord(e, s->l, r, axis);
+        if (s->batches > 1) {
+            LLVMValueRef z = tk_emit_coord(e, s->l, r, 0);
+            row = tk_ll_or(e, row, tk_ll_shl(e, z, log_of(x->rows * s->block)));
+        }
+        x->first[i] = row;
+    }
+}
+
+// ---- The product --------------------------------------------------------------------------------
+
+static LLVMValueRef *fetch_rows(const dot *s, const operand *x, LLVMValueRef k) {
+    tk_emit *e = s->e;
+    LLVMValueRef *v = TK_NEW_ARRAY(e->arena, LLVMValueRef, x->n);
+    LLVMValueRef from = tk_ll_shl(e, k, log_of(x->rows));
+    for (uint32_t i = 0; i < x->n; i++) {
+        v[i] = tk_emit_fetch(e, s->op, x->base, s->acc, tk_ll_add(e, x->first[i], from));
+    }
+    return v;
+}
+
+static void add_products(const dot *s, LLVMValueRef *acc) {
+    tk_emit *e = s->e;
+    carried c = begin(s, s->block, acc);
+    LLVMValueRef *a = fetch_rows(s, &s->a, c.loop.i), *b = fetch_rows(s, &s->b, c.loop.i);
+    for (uint32_t r = 0; r < s->regs; r++) {
+        LLVMValueRef factor[2] = {a[s->a.of[r]], b[s->b.of[r]]};
+        LLVMValueRef term[2] = {acc[r], NULL};
+        term[1] = tk_emit_elem(e, TK_NUM_MUL, s->acc, s->op->fast, factor);
+        acc[r] = tk_emit_elem(e, TK_NUM_ADD, s->acc, s->op->fast, term);
+    }
+    end(s, &c, acc, s->regs < MANY_REGS);
+}
+
+static void all_blocks(const dot *s, LLVMValueRef *acc) {
+    tk_emit *e = s->e;
+    carried c = begin(s, s->k / s->block, acc);
+    tk_emit_barrier(e);
+    write_block(s, &s->a, c.loop.i);
+    write_block(s, &s->b, c.loop.i);
+    tk_emit_barrier(e);
+    add_products(s, acc);
+    end(s, &c, acc, false);
+}
+
+// The accumulator's elements as the result has them: through scratch where its layout is another.
+static void start(const dot *s, tk_vid v, LLVMValueRef *acc) {
+    tk_emit *e = s->e;
+    const tk_type *t = tk_value_type(e->f, s->op->res[0]);
+    const tk_layout *from = v ? tk_emit_layout(e, v) : NULL;
+    const bool here = !v || tk_layout_eq(from, s->l);
+    if (!here) {
+        tk_emit_scratch(e, s->op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
+        tk_emit_barrier(e);
+        tk_emit_spill(e, s->op, 0, v);
+        tk_emit_barrier(e);
+    }
+    for (uint32_t r = 0; r < s->regs; r++) {
+        LLVMValueRef x = !v     ? LLVMConstNull(tk_emit_type(e, t->dtype))
+                         : here ? tk_emit_get(e, v)[r]
+                                : tk_emit_fetch(e, s->op, 0, t->dtype, tk_emit_element(e, s->l, r));
+        acc[r] = tk_emit_cast_elem(e, t->dtype, s->acc, x);
+    }
+}
+
+// ---- Planning -----------------------------------------------------------------------------------
+
+static operand operand_of(const tk_emit *e, tk_vid v, tk_vid scale, bool k_last) {
+    operand x = {.v = v, .scale = scale, .t = tk_value_type(e->f, v), .l = tk_emit_layout(e, v)};
+    const unsigned last = x.t->rank - 1U;
+    x.k_axis = k_last ? last : last - 1;
+    x.row_axis = k_last ? last - 1 : last;
+    x.rows = (uint32_t)x.t->dim[x.row_axis];
+    return x;
+}
+
+static void place(dot *s) {
+    tk_emit *e = s->e;
+    const uint64_t of_k = (uint64_t)s->batches * (s->a.rows + s->b.rows) * tk_dtype_size(s->acc);
+    s->block = s->k;
+    while (s->block > 1 && of_k * s->block > BUDGET) {
+        s->block /= 2;
+    }
+    uint64_t bytes = 0;
+    operand *both[2] = {&s->a, &s->b};
+    for (int i = 0; i < 2; i++) {
+        operand *x = both[i];
+        x->base = tk_emit_area(&bytes, (int64_t)s->batches * s->block * x->rows, s->acc);
+        if (x->scale) {
+            const tk_type *t = tk_value_type(e->f, x->scale);
+            x->scale_base = tk_emit_area(&bytes, tk_type_elems(t), t->dtype);
+        }
+    }
+    tk_emit_scratch(e, s->op, bytes);
+}
+
+// The scales stay in scratch from before the first block on.
+static void spill_scales(const dot *s) {
+    if (s->a.scale) {
+        tk_emit_barrier(s->e);
+        tk_emit_spill(s->e, s->op, s->a.scale_base, s->a.scale);
+        tk_emit_spill(s->e, s->op, s->b.scale_base, s->b.scale);
+    }
+}
+
+void tk_emit_dot_op(tk_emit *e, tk_op *op) {
+    if (!tk_emit_fits(e, op)) {
+        return;
+    }
+    const bool scaled = op->code == TK_OP_DOT_SCALED;
+    const uint32_t second = scaled ? 2 : 1, third = scaled ? 4 : 2;
+    const tk_type *t = tk_value_type(e->f, op->res[0]);
+    dot s = {.e = e, .op = op, .l = tk_emit_layout(e, op->res[0])};
+    s.regs = 1U << s.l->regs;
+    s.acc = scaled ? TK_F64 : t->dtype;
+    s.a = operand_of(e, op->opnd[0], scaled ? op->opnd[1] : 0, true);
+    s.b = operand_of(e, op->opnd[second], scaled ? op->opnd[3] : 0, false);
+    s.k = (uint32_t)s.a.t->dim[s.a.k_axis];
+    s.batches = t->rank > 2 ? (uint32_t)t->dim[0] : 1;
+    LLVMValueRef *acc = TK_NEW_ARRAY(e->arena, LLVMValueRef, s.regs);
+    LLVMValueRef *out = tk_emit_new(e, op->res[0]);
+    start(&s, op->nopnd > third ? op->opnd[third] : 0, acc);
+    place(&s);
+    const uint32_t columns = s.b.rows - 1, rows = (s.a.rows - 1) << log_of(s.b.rows);
+    find_rows(&s, &s.a, s.a.t->rank - 2U, columns);
+    find_rows(&s, &s.b, s.b.t->rank - 1U, rows);
+    spill_scales(&s);
+    all_blocks(&s, acc);
+    for (uint32_t r = 0; r < s.regs; r++) {
+        out[r] = tk_emit_cast_elem(e, s.acc, t->dtype, acc[r]);
+    }
+}
