@@ -86,7 +86,7 @@ static inline bool math_open(xrun *x, const char *name, int arity, const char *t
 }
 
 static inline long double math_ref(const math_fn *f, bool wide, long double a, long double b) {
-    if (wide) {
+    if (wide && isfinite(a) && isfinite(b)) { // some powl have -inf wrong
         return f->arity > 1 ? f->in_long_2(a, b) : f->in_long(a);
     }
     return f->arity > 1 ? (long double)f->in_f64_2((double)a, (double)b)
