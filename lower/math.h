@@ -49,6 +49,7 @@ typedef enum {
     TK_MATH_POLY(ATANH_TAIL)                                                                       \
     TK_MATH_POLY(SIN)                                                                              \
     TK_MATH_POLY(COS)                                                                              \
+    TK_MATH_POLY(TAN)                                                                              \
     TK_MATH_POLY(ASIN)                                                                             \
     TK_MATH_POLY(ATAN)                                                                             \
     TK_MATH_POLY(SINH)                                                                             \

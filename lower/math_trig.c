@@ -114,6 +114,14 @@ static tk_vid cos_poly(tk_math *m, quadrant p, tk_vid z) {
     return add_c(m, rest, 1);
 }
 
+// tan(r + low) = tan r + low (1 + tan(r)^2); of the last factor, a few bits will do
+static tk_vid tan_poly(tk_math *m, quadrant p) {
+    const tk_vid z = mul(m, p.r, p.r);
+    const tk_vid low = mul(m, p.low, mfma(m, z, num(m, 1.375), num(m, 1)));
+    const tk_vid rest = mfma(m, mul(m, p.r, z), tk_math_poly(m, TK_POLY_TAN, z), low);
+    return add(m, p.r, rest);
+}
+
 // v with its sign changed where bit 1 of q is set
 static tk_vid flip(tk_math *m, tk_vid v, tk_vid q) {
     const tk_vid sign = shl_c(m, shr_c(m, q, 1), (int64_t)m->bits - 1);
@@ -152,8 +160,7 @@ tk_vid tk_math_cos(tk_math *m, tk_vid x) {
 tk_vid tk_math_tan(tk_math *m, tk_vid x) {
     const tk_vid size = mabs(m, x);
     const quadrant p = reduce(m, size);
-    const tk_vid z = mul(m, p.r, p.r);
-    const tk_vid s = sin_poly(m, p, z), c = cos_poly(m, p, z), odd = is_odd(m, p.q);
-    const tk_vid y = mdiv(m, choose(m, odd, neg(m, c), s), choose(m, odd, s, c));
+    const tk_vid t = tan_poly(m, p);
+    const tk_vid y = choose(m, is_odd(m, p.q), neg(m, rcp(m, t)), t);
     return if_finite(m, size, change_sign_as(m, y, x));
 }
