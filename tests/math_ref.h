@@ -55,6 +55,20 @@ static const math_fn math_fns[] = {
 };
 enum { MATH_FNS = sizeof math_fns / sizeof math_fns[0] };
 
+// After the module changed.
+static inline bool math_plan_again(xrun *x) {
+    x->plan = tk_plan_make(&x->arena, x->module, &x->diags, SIZE_MAX);
+    if (!x->plan) {
+        return false;
+    }
+    free(x->memory);
+    const size_t size = (tk_plan_frame_size(x->plan) + 63) / 64 * 64;
+    x->memory = aligned_alloc(64, size);
+    memset(x->memory, 0xa5, size);
+    x->frame = tk_frame_make(x->plan, x->memory);
+    return true;
+}
+
 // A kernel y = NAME(x[, x2]) on tiles of n elements, expanded, ready to run on vectors.
 static inline bool math_open(xrun *x, const char *name, int arity, const char *type, int n,
                              bool expand) {
@@ -76,13 +90,7 @@ static inline bool math_open(xrun *x, const char *name, int arity, const char *t
         (void)fprintf(stderr, "not valid after expand: %s\n", why);
         return false;
     }
-    x->plan = tk_plan_make(&x->arena, x->module, &x->diags, SIZE_MAX);
-    free(x->memory);
-    const size_t size = (tk_plan_frame_size(x->plan) + 63) / 64 * 64;
-    x->memory = aligned_alloc(64, size);
-    memset(x->memory, 0xa5, size);
-    x->frame = tk_frame_make(x->plan, x->memory);
-    return true;
+    return math_plan_again(x);
 }
 
 static inline long double math_ref(const math_fn *f, bool wide, long double a, long double b) {
