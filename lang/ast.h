@@ -191,6 +191,7 @@ typedef struct tk_stmt {
         } loop;
         struct {
             tk_expr *cond;
+            tk_expr *pipeline, *unroll; // NULL: not written
             tk_block *body;
         } loop_while;
         TK_VEC(tk_expr *) results; // RETURN: 0 or more ("return (a, b);" is two)

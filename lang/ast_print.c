@@ -339,6 +339,8 @@ static void stmt(printer *w, const tk_stmt *s) {
         line(w, "while");
         w->depth++;
         expr(w, s->u.loop_while.cond);
+        child(w, "pipeline", s->u.loop_while.pipeline);
+        child(w, "unroll", s->u.loop_while.unroll);
         block(w, s->u.loop_while.body);
         w->depth--;
         return;

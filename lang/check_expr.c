@@ -156,13 +156,39 @@ tk_value tk_binary_value(tk_checker *c, tk_span at, tk_binop op, tk_value x, tk_
     return tk_elem(c, at, numop_of(op), tk_binop_text(op), 2, v);
 }
 
-// && and ||: constants on the left decide whether the right is checked at all.
+// Whether the expression is a tile of bool. Where it has errors it is none; nothing is reported,
+// and the checker is left as it was.
+static bool is_bool_tile(tk_checker *c, const tk_expr *e, const char *what) {
+    tk_checker before = *c;
+    tk_frame frame = *c->frame;
+    uint32_t captures = frame.inst ? frame.inst->captures.n : 0;
+    tk_diags silent;
+    tk_diags_init(&silent, c->arena);
+    c->diags = &silent;
+    c->failed = false;
+    c->slot = TK_NEW_ARRAY(c->arena, tk_inst_slot, c->slots);
+    for (uint32_t i = 0; i < c->slots; i++) {
+        c->slot[i] = before.slot[i];
+    }
+    tk_value v = tk_coerce(c, tk_check_value(c, e), TK_BOOL, what);
+    bool tile = v.kind == TK_V_VALUE && v.type->rank > 0 && !c->failed;
+    *c = before;
+    *c->frame = frame;
+    if (frame.inst) {
+        frame.inst->captures.n = captures;
+    }
+    return tile;
+}
+
+// && and ||: constants on the left decide whether the right is checked at all, unless it is a tile,
+// whose shape the result has.
 static tk_value logic(tk_checker *c, const tk_expr *e, tk_value x) {
     bool is_or = e->u.binary.op == TK_B_LOR;
     const char *text = tk_binop_text(e->u.binary.op);
     const char *what = tk_format(c->arena, "operand of '%s'", text);
     x = tk_coerce(c, x, TK_BOOL, what);
-    if (tk_is_known_const(x) && (x.num.i != 0) == is_or) {
+    bool decided = tk_is_known_const(x) && (x.num.i != 0) == is_or;
+    if (decided && !is_bool_tile(c, e->u.binary.y, what)) {
         x.span = e->span;
         return x;
     }
@@ -173,7 +199,7 @@ static tk_value logic(tk_checker *c, const tk_expr *e, tk_value x) {
     if (x.kind != TK_V_VALUE || y.kind != TK_V_VALUE) {
         return tk_error_value(e->span);
     }
-    if (tk_is_known_const(x)) {
+    if (tk_is_known_const(x) && !decided) {
         y.span = e->span;
         return y;
     }

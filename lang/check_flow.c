@@ -99,21 +99,6 @@ static bool body_of(tk_checker *c, const tk_block *b, tk_xblock **out, bool *bre
     return falls;
 }
 
-static bool check_while(tk_checker *c, const tk_stmt *s) {
-    loop_place(c, s->span);
-    tk_value v = condition(c, s->u.loop_while.cond, "while");
-    if (v.varying) {
-        no_varying_loop(c, s->u.loop_while.cond->span, "this loop depends on an element");
-    }
-    bool breaks, forever = tk_is_known_const(v) && v.num.i != 0;
-    tk_xblock *body;
-    (void)body_of(c, s->u.loop_while.body, &body, &breaks);
-    tk_xs *out = tk_emit(c, TK_XS_WHILE, s->span);
-    out->value = tk_materialize(c, v);
-    out->body = body;
-    return !forever || breaks;
-}
-
 static int64_t loop_hint(tk_checker *c, const tk_expr *e, const char *what, int64_t most) {
     int64_t n;
     bool dep;
@@ -126,6 +111,33 @@ static int64_t loop_hint(tk_checker *c, const tk_expr *e, const char *what, int6
         return 0;
     }
     return n;
+}
+
+static int64_t pipeline_hint(tk_checker *c, const tk_expr *e) {
+    return loop_hint(c, e, "the number of tiles in flight", 8);
+}
+
+static int64_t unroll_hint(tk_checker *c, const tk_expr *e) {
+    return loop_hint(c, e, "the number of copies", 1024);
+}
+
+static bool check_while(tk_checker *c, const tk_stmt *s) {
+    loop_place(c, s->span);
+    tk_value v = condition(c, s->u.loop_while.cond, "while");
+    if (v.varying) {
+        no_varying_loop(c, s->u.loop_while.cond->span, "this loop depends on an element");
+    }
+    int64_t pipeline = pipeline_hint(c, s->u.loop_while.pipeline);
+    int64_t unroll = unroll_hint(c, s->u.loop_while.unroll);
+    bool breaks, forever = tk_is_known_const(v) && v.num.i != 0;
+    tk_xblock *body;
+    (void)body_of(c, s->u.loop_while.body, &body, &breaks);
+    tk_xs *out = tk_emit(c, TK_XS_WHILE, s->span);
+    out->value = tk_materialize(c, v);
+    out->pipeline = pipeline;
+    out->unroll = unroll;
+    out->body = body;
+    return !forever || breaks;
 }
 
 static bool narrow_int(const tk_value *v) {
@@ -172,8 +184,8 @@ static bool check_for(tk_checker *c, const tk_stmt *s) {
     tk_value v[3];
     loop_place(c, s->span);
     bool ok = loop_bounds(c, s, v), breaks;
-    int64_t pipeline = loop_hint(c, s->u.loop.pipeline, "the number of tiles in flight", 8);
-    int64_t unroll = loop_hint(c, s->u.loop.unroll, "the number of copies", 1024);
+    int64_t pipeline = pipeline_hint(c, s->u.loop.pipeline);
+    int64_t unroll = unroll_hint(c, s->u.loop.unroll);
     tk_scope *old = c->scope;
     tk_scope_push(c);
     tk_ident id = s->u.loop.var;

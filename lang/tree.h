@@ -193,7 +193,7 @@ typedef struct tk_xs {
     tk_x *value;              // LET, ASSIGN, STORE, EXPR; IF, WHILE: the condition (bool)
     tk_view *view;            // STORE
     tk_x *from, *to, *step;   // FOR: all of the loop variable's type (i32, i64, u32 or u64)
-    int64_t pipeline, unroll; // FOR: 0 = not written
+    int64_t pipeline, unroll; // FOR, WHILE: 0 = not written
     tk_xblock *body;          // FOR, WHILE, BLOCK; IF: then
     tk_xblock *other;         // IF: else, or NULL
     uint32_t nresult;

@@ -167,10 +167,18 @@ tk_stmt *tk_s_for(tk_parser *p, tk_span span, const tk_token *var, tk_expr *from
     return s;
 }
 
-tk_stmt *tk_s_while(tk_parser *p, tk_span span, tk_expr *cond, tk_block *body) {
+tk_stmt *tk_s_while(tk_parser *p, tk_span span, tk_expr *cond, tk_hints *hints, tk_block *body) {
+    tk_hints none = {0};
+    hints = hints ? hints : &none;
+    if (hints->step) {
+        (void)tk_error(p->diags, hints->step->span, "misplaced-step", "a 'while' has no step");
+    }
     uint32_t below = tk_higher(tk_e_height(cond), tk_block_height(body));
+    below = tk_higher(below, tk_higher(tk_e_height(hints->pipeline), tk_e_height(hints->unroll)));
     tk_stmt *s = stmt_new(p, TK_S_WHILE, span, below);
     s->u.loop_while.cond = cond;
+    s->u.loop_while.pipeline = hints->pipeline;
+    s->u.loop_while.unroll = hints->unroll;
     s->u.loop_while.body = body;
     return s;
 }

@@ -289,7 +289,7 @@ stmt
     | ifs "else" block                          { $$ = tk_s_if(p, $ifs, $block); }
     | "for" NAME "in" expr ".." expr hints block
         { $$ = tk_s_for(p, @$, $NAME, $4, $6, $hints, $block); }
-    | "while" expr block                        { $$ = tk_s_while(p, @$, $expr, $block); }
+    | "while" expr hints block                  { $$ = tk_s_while(p, @$, $expr, $hints, $block); }
     | "break" ";"                               { $$ = tk_s_word(p, @$, TK_S_BREAK); }
     | "continue" ";"                            { $$ = tk_s_word(p, @$, TK_S_CONTINUE); }
     | "return" ";"                              { $$ = tk_s_return(p, @$, NULL); }

@@ -218,7 +218,7 @@ tk_stmt *tk_s_if(tk_parser *p, tk_ifs *l, tk_block *other);
 tk_hints *tk_hints_add(tk_parser *p, tk_hints *h, const tk_token *word, tk_expr *e);
 tk_stmt *tk_s_for(tk_parser *p, tk_span span, const tk_token *var, tk_expr *from, tk_expr *to,
                   tk_hints *hints, tk_block *body);
-tk_stmt *tk_s_while(tk_parser *p, tk_span span, tk_expr *cond, tk_block *body);
+tk_stmt *tk_s_while(tk_parser *p, tk_span span, tk_expr *cond, tk_hints *hints, tk_block *body);
 tk_stmt *tk_s_word(tk_parser *p, tk_span span, tk_skind kind);
 tk_stmt *tk_s_return(tk_parser *p, tk_span span, tk_expr *e);
 tk_stmt *tk_s_block(tk_parser *p, tk_block *b);

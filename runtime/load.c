@@ -256,7 +256,10 @@ static void load_imports(loader *l, uint32_t file) {
     tk_vec_push(&l->w->arena, &l->stack, file);
     for (uint32_t i = 0; i < ast->items.n; i++) {
         const tk_item *item = ast->items.at[i];
-        if (item->kind != TK_ITEM_IMPORT) {
+        if (item->kind == TK_ITEM_IMPORT && item->broken) {
+            l->p->unit.files.at[file].open = true;
+        }
+        if (item->kind != TK_ITEM_IMPORT || item->broken) {
             continue;
         }
         if (l->stack.n > TK_MAX_NESTING) {
