@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU driver that runs nothing: it records calls, keeps count of what is alive, checks what the
+// real one checks about contexts, forks and captures, and fails where a test says so. Built as a
+// shared library of its own.
+#include "tests/fake_cuda.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct context {
+    int device;
+} context;
+typedef struct module {
+    context *in;
+    char name[64];
+} module;
+
+enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, BAD_DEVICE = 101 };
+enum { INVALID_CONTEXT = 201, CAPTURE = 900 };
+
+static fake_cuda_state state = {
+    .devices = 2, .major = {9, 9, 8, 7}, .minor = {0, 0, 0, 5}, .fail_code = 999};
+static context primary[FAKE_DEVICES] = {{0}, {1}, {2}, {3}};
+static long retained[FAKE_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t owner; // 0: not initialised
+
+static __thread context *stack[64];
+static __thread int depth;
+
+EXPORT fake_cuda_state *fake_cuda(void);
+EXPORT fake_cuda_state *fake_cuda(void) { return &state; }
+
+static int begin(const char *name) {
+    int r = OK;
+    pthread_mutex_lock(&lock);
+    state.calls++;
+    size_t n = strlen(name);
+    if (state.log_size + n + 2 < FAKE_LOG) {
+        memcpy(state.log + state.log_size, name, n);
+        state.log_size += n;
+        state.log[state.log_size++] = ' ';
+        state.log[state.log_size] = 0;
+    }
+    if (state.fail_at > 0 && --state.fail_at == 0) {
+        r = state.fail_code;
+    } else if (state.fail_name && strcmp(state.fail_name, name) == 0) {
+        r = state.fail_code;
+    } else if (strcmp(name, "cuInit") != 0 && owner != getpid()) {
+        r = NOT_INITIALIZED;
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+#define BEGIN()                                                                                    \
+    do {                                                                                           \
+        int begin_result = begin(__func__);                                                        \
+        if (begin_result != OK) {                                                                  \
+            return begin_result;                                                                   \
+        }                                                                                          \
+    } while (0)
+#define NOT_CAPTURING()                                                                            \
+    if (state.capturing) {                                                                         \
+        return CAPTURE;                                                                            \
+    }
+
+static context *current(void) { return depth ? stack[depth - 1] : NULL; }
+#define NEEDS_CONTEXT()                                                                            \
+    if (!current() || retained[current()->device] == 0) {                                          \
+        return INVALID_CONTEXT;                                                                    \
+    }
+
+static void count(long *what, long by) {
+    pthread_mutex_lock(&lock);
+    *what += by;
+    pthread_mutex_unlock(&lock);
+}
+
+#define API(name, ...)                                                                             \
+    EXPORT int name(__VA_ARGS__);                                                                  \
+    int name(__VA_ARGS__)
+
+API(cuInit, unsigned flags) {
+    BEGIN();
+    if (owner && owner != getpid()) {
+        return NOT_INITIALIZED;
+    }
+    owner = getpid();
+    return flags == 0 ? OK : INVALID;
+}
+
+API(cuDriverGetVersion, int *version) {
+    BEGIN();
+    *version = 13000;
+    return OK;
+}
+
+API(cuGetErrorName, int r, const char **name) {
+    *name = r == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : r == 3   ? "CUDA_ERROR_NOT_INITIALIZED"
+            : r == 218 ? "CUDA_ERROR_INVALID_PTX"
+            : r == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : r == 900 ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+            : r == 999 ? "CUDA_ERROR_UNKNOWN"
+                       : NULL;
+    return *name ? OK : INVALID;
+}
+
+API(cuGetErrorString, int r, const char **text) {
+    *text = r == 700 ? "an illegal memory access was encountered" : "some words";
+    return OK;
+}
+
+API(cuDeviceGetCount, int *n) {
+    BEGIN();
+    *n = state.devices;
+    return OK;
+}
+
+API(cuDeviceGet, int *d, int ordinal) {
+    BEGIN();
+    *d = ordinal;
+    return ordinal < state.devices ? OK : BAD_DEVICE;
+}
+
+API(cuDeviceGetName, char *name, int room, int d) {
+    BEGIN();
+    snprintf(name, (size_t)room, "Fake GPU %d", d);
+    return OK;
+}
+
+API(cuDeviceGetAttribute, int *value, int attribute, int d) {
+    BEGIN();
+    *value = attribute == 75   ? state.major[d]
+             : attribute == 76 ? state.minor[d]
+             : attribute == 8  ? 49152
+             : attribute == 97 ? 232448
+                               : 0;
+    return OK;
+}
+
+API(cuDevicePrimaryCtxRetain, context **c, int d) {
+    BEGIN();
+    count(&retained[d], 1);
+    count(&state.retains, 1);
+    *c = &primary[d];
+    return OK;
+}
+
+API(cuDevicePrimaryCtxRelease_v2, int d) {
+    BEGIN();
+    count(&retained[d], -1);
+    count(&state.retains, -1);
+    return OK;
+}
+
+API(cuCtxGetCurrent, context **c) {
+    BEGIN();
+    *c = current();
+    return OK;
+}
+
+API(cuCtxPushCurrent_v2, context *c) {
+    BEGIN();
+    stack[depth++] = c;
+    count(&state.pushed, 1);
+    return OK;
+}
+
+API(cuCtxPopCurrent_v2, context **c) {
+    // Cannot fail where something was pushed; a test that fails every call means the others.
+    int r = begin(__func__);
+    if (depth == 0) {
+        return INVALID_CONTEXT;
+    }
+    *c = stack[--depth];
+    count(&state.pushed, -1);
+    return r;
+}
+
+API(cuCtxSynchronize, void) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    int r = state.pending;
+    state.pending = 0;
+    return r;
+}
+
+// The name of the kernel is the word after "entry" in the text.
+API(cuModuleLoadDataEx, module **m, const void *image, unsigned n, int *option, void **value) {
+    for (unsigned i = 0; i < n; i++) {
+        if (option[i] == 5 && state.jit_log) { // the error log, and its size comes next
+            snprintf(value[i], (size_t)(uintptr_t)value[i + 1], "%s", state.jit_log);
+        }
+    }
+    BEGIN();
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    snprintf(state.image, sizeof state.image, "%s", (const char *)image);
+    *m = calloc(1, sizeof **m);
+    (*m)->in = current();
+    count(&state.modules, 1);
+    return OK;
+}
+
+API(cuModuleUnload, module *m) {
+    // As above: a failure is said, and the module is gone.
+    int r = begin(__func__);
+    free(m);
+    count(&state.modules, -1);
+    return r;
+}
+
+API(cuModuleGetFunction, module **f, module *m, const char *name) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    snprintf(m->name, sizeof m->name, "%s", name);
+    *f = m;
+    return OK;
+}
+
+API(cuFuncGetAttribute, int *value, int attribute, module *f) {
+    BEGIN();
+    (void)f;
+    *value = attribute == 1 ? state.shared_static : attribute == 4 ? 32 : 0;
+    return OK;
+}
+
+API(cuFuncSetAttribute, module *f, int attribute, int value) {
+    BEGIN();
+    (void)f;
+    if (attribute == 8) {
+        state.dynamic_max = value;
+    }
+    return OK;
+}
+
+API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    if (params || f->in != current() || extra[0] != (void *)1 || extra[2] != (void *)2 ||
+        extra[4]) {
+        return INVALID;
+    }
+    pthread_mutex_lock(&lock);
+    snprintf(state.launch.kernel, sizeof state.launch.kernel, "%s", f->name);
+    state.launch.device = f->in->device;
+    unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+    memcpy(state.launch.grid, grid, sizeof grid);
+    memcpy(state.launch.block, block, sizeof block);
+    state.launch.shared = shared;
+    state.launch.stream = stream;
+    state.launch.params_size = *(size_t *)extra[3];
+    memcpy(state.launch.params, extra[1], state.launch.params_size);
+    state.launch.count++;
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+
+API(cuMemAlloc_v2, void **p, size_t bytes) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    *p = bytes > (size_t)1 << 40 ? NULL : malloc(bytes);
+    if (!*p) {
+        return NO_MEMORY;
+    }
+    count(&state.memories, 1);
+    return OK;
+}
+
+API(cuMemFree_v2, void *p) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    free(p);
+    count(&state.memories, -1);
+    return OK;
+}
+
+API(cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    memcpy(to, from, bytes);
+    return OK;
+}
+
+API(cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    memcpy(to, from, bytes);
+    return OK;
+}
+
+API(cuMemcpyDtoD_v2, void *to, const void *from, size_t bytes) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    memmove(to, from, bytes);
+    return OK;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fake GPU driver's other side: what tests set and see. The library that tests/fake_cuda.c
+// makes exports the driver's functions and `struct fake_cuda *fake_cuda(void)`.
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FAKE_DEVICES = 4, FAKE_LOG = 1 << 16, FAKE_PARAMS = 4096 };
+
+typedef struct fake_cuda {
+    // Set by tests.
+    int devices;
+    int major[FAKE_DEVICES], minor[FAKE_DEVICES];
+    long fail_at; // the n-th call from now on fails (1 is the next); 0: none
+    int fail_code;
+    const char *fail_name; // each call of this function fails
+    int pending;           // an error that shows at the next synchronisation
+    bool capturing;        // what may not be done during a stream's capture fails
+    const char *jit_log;   // what the assembler says
+    int shared_static;     // of every function
+
+    // Seen by tests.
+    long calls;
+    char log[FAKE_LOG]; // names of the calls, with a space after each
+    size_t log_size;
+    long modules, memories, retains; // live
+    long pushed;                     // pushes less pops, of all threads
+    struct {
+        char kernel[64];
+        int device;
+        unsigned grid[3], block[3], shared;
+        void *stream;
+        unsigned char params[FAKE_PARAMS];
+        size_t params_size;
+        long count;
+    } launch;        // the last
+    char image[256]; // begin of the last that was loaded
+    int dynamic_max; // last set
+} fake_cuda_state;
+
+#endif
