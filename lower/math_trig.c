@@ -9,43 +9,46 @@
 // select would not save its cost.
 #include "lower/math_ops.h"
 
-enum { MOST_WORDS = 24 };
+enum { MOST_WORDS = 19 };
 
 typedef struct quadrant {
     tk_vid r, low; // r + low, at most pi/4
     tk_vid q;      // its number, as an unsigned integer; modulo 4
 } quadrant;
 
-// Words at .. at + 3 of 2/pi, at of m->ut: halves what is left by one bit of `at` at a time.
-static void four_words(tk_math *m, tk_vid at, tk_vid out[4]) {
+// The four words of 2/pi from number `at` on, which is below 2^levels: halves what is left by one
+// bit of `at` at a time.
+static void four_words(tk_math *m, tk_vid at, unsigned levels, tk_vid out[4]) {
     size_t n;
     const uint64_t *bits = tk_two_over_pi(m->t, &n);
-    tk_vid w[MOST_WORDS + 1];
-    const tk_vid zero = tk_math_const_of(m, (tk_const){m->ut, 0});
-    TK_CHECK(m->scratch, n <= MOST_WORDS);
+    tk_vid w[MOST_WORDS];
+    const tk_vid zero = whole(m, m->ut, 0);
+    size_t step = (size_t)1 << levels;
+    TK_CHECK(m->scratch, n == step + 3 && n <= MOST_WORDS);
     for (size_t i = 0; i < n; i++) {
         w[i] = tk_math_const_of(m, (tk_const){m->ut, bits[i]});
     }
-    for (size_t step = m->t == TK_F32 ? 4 : 16; step > 0; step /= 2) {
+    while ((step /= 2) > 0) {
         const tk_vid bit = ne(m, and_c(m, at, (int64_t)step), zero);
-        const size_t keep = step - 1 + 4 < n ? step - 1 + 4 : n;
-        for (size_t i = 0; i < keep; i++) {
-            w[i] = choose(m, bit, i + step < n ? w[i + step] : zero, w[i]);
+        for (size_t i = 0; i < step + 3; i++) {
+            w[i] = choose(m, bit, w[i + step], w[i]);
         }
-        n = keep;
     }
     for (size_t i = 0; i < 4; i++) {
         out[i] = w[i];
     }
 }
 
-// The three words from bit `start` of 2/pi on.
+// The three words from bit `start` of 2/pi on. The greatest start is a word beyond the last four:
+// there the shift is by the whole width.
 static void window(tk_math *m, tk_vid start, tk_vid out[3]) {
     tk_vid w[4];
-    const int width_log2 = m->t == TK_F32 ? 5 : 6;
-    four_words(m, shr_c(m, start, width_log2), w);
-    const tk_vid left = and_c(m, start, (int64_t)m->bits - 1);
-    const tk_vid right = sub(m, tk_math_const_of(m, (tk_const){m->ut, m->bits}), left);
+    const unsigned width_log2 = m->t == TK_F32 ? 5 : 6, levels = m->t == TK_F32 ? 2 : 4;
+    const tk_vid last = whole(m, m->ut, ((int64_t)1 << levels) - 1);
+    const tk_vid at = mmin(m, shr_c(m, start, width_log2), last);
+    four_words(m, at, levels, w);
+    const tk_vid left = sub(m, start, shl_c(m, at, width_log2));
+    const tk_vid right = sub(m, whole(m, m->ut, m->bits), left);
     for (int i = 0; i < 3; i++) {
         out[i] = or (m, shl(m, w[i], left), shr(m, w[i + 1], right));
     }
