@@ -87,7 +87,7 @@ const cuda_driver *cuda_driver_get(tkc_context *context, char *why, size_t room)
     if (!d) {
         d = mem_alloc(c, sizeof *d);
         if (!d) {
-            snprintf(why, room, "out of memory");
+            why[0] = 0;
         } else if (!open_driver(c, d, why, room)) {
             mem_free(c, d);
             d = NULL;

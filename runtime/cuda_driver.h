@@ -121,7 +121,8 @@ typedef struct cuda_device {
     char label[128];                   // "NVIDIA H200"
 } cuda_device;
 
-// The context's driver, made and initialised on first use. NULL and a text in why[room].
+// The context's driver, made and initialised on first use. NULL and a text in why[room],
+// which is empty where memory ran out.
 const cuda_driver *cuda_driver_get(tkc_context *context, char *why, size_t room);
 void cuda_driver_destroy(tkc_context *context);
 bool cuda_forked(const cuda_driver *d); // initialised by another process

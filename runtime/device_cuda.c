@@ -43,6 +43,9 @@ static const cuda_driver *driver_for(tk_work *w, tkc_device *device, unsigned or
         return NULL;
     }
     const cuda_driver *driver = cuda_driver_get(device->context, why, sizeof why);
+    if (!driver && !why[0]) {
+        tk_fail_memory(&w->guard);
+    }
     if (!driver) {
         work_fail(w, TKC_ERROR_DEVICE, "no-gpu", "no device '%s': %s", device->name, why);
         return NULL;

@@ -17,6 +17,7 @@ typedef struct context {
     int device;
 } context;
 typedef struct module {
+    struct module *next;
     context *in;
     char name[64];
 } module;
@@ -28,6 +29,7 @@ static fake_cuda_state state = {
     .devices = 2, .major = {9, 9, 8, 7}, .minor = {0, 0, 0, 5}, .fail_code = 999};
 static context primary[FAKE_DEVICES] = {{0}, {1}, {2}, {3}};
 static long retained[FAKE_DEVICES];
+static module *modules;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner; // 0: not initialised
 
@@ -154,11 +156,30 @@ API(cuDevicePrimaryCtxRetain, context **c, int d) {
     return OK;
 }
 
+// With the lock.
+static void drop_module(module **at) {
+    module *m = *at;
+    *at = m->next;
+    free(m);
+    state.modules--;
+}
+
+// As the next two that end something: a failure is said, and it is done all the same. What a
+// context holds goes with it.
 API(cuDevicePrimaryCtxRelease_v2, int d) {
-    BEGIN();
-    count(&retained[d], -1);
-    count(&state.retains, -1);
-    return OK;
+    int r = begin(__func__);
+    pthread_mutex_lock(&lock);
+    retained[d]--;
+    state.retains--;
+    for (module **at = &modules; *at && retained[d] == 0;) {
+        if ((*at)->in == &primary[d]) {
+            drop_module(at);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
 }
 
 API(cuCtxGetCurrent, context **c) {
@@ -175,7 +196,6 @@ API(cuCtxPushCurrent_v2, context *c) {
 }
 
 API(cuCtxPopCurrent_v2, context **c) {
-    // Cannot fail where something was pushed; a test that fails every call means the others.
     int r = begin(__func__);
     if (depth == 0) {
         return INVALID_CONTEXT;
@@ -207,16 +227,26 @@ API(cuModuleLoadDataEx, module **m, const void *image, unsigned n, int *option, 
     snprintf(state.image, sizeof state.image, "%s", (const char *)image);
     *m = calloc(1, sizeof **m);
     (*m)->in = current();
-    count(&state.modules, 1);
+    pthread_mutex_lock(&lock);
+    (*m)->next = modules;
+    modules = *m;
+    state.modules++;
+    pthread_mutex_unlock(&lock);
     return OK;
 }
 
 API(cuModuleUnload, module *m) {
-    // As above: a failure is said, and the module is gone.
     int r = begin(__func__);
-    free(m);
-    count(&state.modules, -1);
-    return r;
+    pthread_mutex_lock(&lock);
+    module **at = &modules;
+    while (*at && *at != m) {
+        at = &(*at)->next;
+    }
+    if (*at) {
+        drop_module(at);
+    }
+    pthread_mutex_unlock(&lock);
+    return at ? r : INVALID;
 }
 
 API(cuModuleGetFunction, module **f, module *m, const char *name) {
