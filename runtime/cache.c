@@ -320,15 +320,17 @@ tkc_status tkc_cache_clear(const char *folder, uint64_t *entries) {
     }
     listing l = {.c = &defaults};
     errno = 0;
-    bool read = list_folder(&l, folder);
-    uint64_t removed = 0;
+    bool read = list_folder(&l, folder) || errno == ENOENT;
+    uint64_t removed = 0, left = 0;
     for (size_t i = 0; i < l.n; i++) {
         char path[MAX_PATH_LENGTH];
-        removed += path_of(path, folder, l.at[i].name, "") && unlink(path) == 0;
+        bool gone = path_of(path, folder, l.at[i].name, "") && unlink(path) == 0;
+        removed += gone;
+        left += !gone && errno != ENOENT; // another process may have been first
     }
     mem_free(&defaults, l.at);
     if (entries) {
         *entries = removed;
     }
-    return (read || errno == ENOENT) && removed == l.n ? TKC_OK : TKC_ERROR_IO;
+    return read && left == 0 ? TKC_OK : TKC_ERROR_IO;
 }

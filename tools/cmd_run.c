@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "element.h"
 #include "expect.h"
+#include "on_device.h"
 #include "show.h"
 
 #include <math.h>
@@ -65,7 +66,9 @@ static bool take_atol(tool *t, void *settings, const char *value) {
                           s->nexpect ? &s->expect[s->nexpect - 1].atol : &s->atol);
 }
 
-static bool known_device(tool *t, const char *name) {
+// Which of several ("cuda:1") the library judges.
+static bool known_device(tool *t, const char *text) {
+    const char *name = tool_strndup(t, text, strcspn(text, ":"));
     const char *names[16] = {"auto"};
     size_t n = 1;
     for (size_t i = 0; n < 16 && tkc_device_list(i); i++) {
@@ -232,20 +235,29 @@ static double now(void) {
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
+// True where the outputs are there.
+static bool launch_once(tool *t, const run_settings *s, session *lib, device_arguments *d,
+                        double *seconds) {
+    tkc_launch_options options = {.size = sizeof options, .check = s->check};
+    tkc_report *report = NULL;
+    double start = now();
+    tkc_status status = tkc_launch(lib->kernel, d->device, d->arg, d->a->n, &options, &report);
+    bool ok = tool_report(t, status, report) && device_arguments_finish(t, d);
+    *seconds = now() - start;
+    return ok;
+}
+
 static void launch(tool *t, run_settings *s, session *lib, const arguments *a) {
     tkc_device *device = NULL;
     tkc_report *report = NULL;
-    tkc_status status =
-        tkc_device_open(lib->context, s->device ? s->device : "auto", &device, &report);
+    const char *name = s->device ? s->device : s->check ? "cpu" : "auto";
+    tkc_status status = tkc_device_open(lib->context, name, &device, &report);
     if (!tool_report(t, status, report)) {
         return;
     }
-    tkc_launch_options options = {.size = sizeof options, .check = s->check};
-    report = NULL;
-    double start = now();
-    status = tkc_launch(lib->kernel, device, a->arg, a->n, &options, &report);
-    double seconds = now() - start;
-    if (tool_report(t, status, report)) {
+    device_arguments d;
+    double seconds;
+    if (device_arguments_make(t, device, a, &d) && launch_once(t, s, lib, &d, &seconds)) {
         if (s->out.n == 0 && s->nexpect == 0 && !s->print) {
             printf("%s on %s\n", tkc_kernel_name(lib->kernel), tkc_device_name(device));
         }
@@ -256,6 +268,7 @@ static void launch(tool *t, run_settings *s, session *lib, const arguments *a) {
                    1e3 * seconds, tkc_device_name(device));
         }
     }
+    device_arguments_free(&d);
     tkc_device_close(device);
 }
 
@@ -305,7 +318,9 @@ static const option options[] = {
     {"--atol", NULL, OPTION_CALL, "A", 0, "absolute tolerance, likewise; |x - e| <= A + R |e|",
      take_atol},
     {"--device", NULL, OPTION_TEXT, "NAME", offsetof(run_settings, device),
-     "auto (the default) or cpu", NULL},
+     "auto (the default: cuda where there is one, else cpu; with --check cpu), cpu, cuda, or "
+     "cuda:1, ... of several",
+     NULL},
     {"--seed", NULL, OPTION_COUNT, "S", offsetof(run_settings, k.seed), "of the random arrays; 0",
      NULL},
     {"--threads", NULL, OPTION_COUNT, "N", offsetof(run_settings, k.threads),

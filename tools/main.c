@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const command *const commands[] = {&command_check, &command_run, &command_fmt};
+static const command *const commands[] = {&command_check, &command_run, &command_fmt,
+                                          &command_cache};
 enum { NCOMMAND = sizeof commands / sizeof *commands };
 
 static const command *find_command(const char *name) {
@@ -25,10 +26,11 @@ static void main_help(void) {
          "usage: tkc check FILE...                  report errors and warnings\n"
          "       tkc run FILE [OPTION]...           run a kernel on arrays\n"
          "       tkc fmt FILE... [OPTION]...        print or rewrite in the canonical layout\n"
+         "       tkc cache [show|clear]             what is kept of compiled GPU kernels\n"
          "       tkc FILE --emit=ast|ir|notes ...   show what the compiler makes of a file\n"
          "       tkc --from=ir FILE [--run=PASS]    read IR, run a pass, print it\n"
          "       tkc --passes                       list the passes\n"
-         "       tkc help check|run|fmt|emit        the options of a command\n"
+         "       tkc help check|run|fmt|cache|emit  the options of a command\n"
          "       tkc --version\n\n"
          "Exit codes: 0 fine; 1 errors in the program, a refused launch, a failed check or\n"
          "expectation; 2 a wrong command line; 3 input, output or environment. Of several\n"
@@ -41,8 +43,8 @@ static void help_on(tool *t, const char *name) {
         options_help(c);
         return;
     }
-    static const char *const names[] = {"check", "run", "fmt", "emit"};
-    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, 4));
+    static const char *const names[] = {"check", "run", "fmt", "cache", "emit"};
+    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, 5));
 }
 
 static void run_command(tool *t, const command *c, int argc, char **argv) {
@@ -60,12 +62,12 @@ static void run_command(tool *t, const command *c, int argc, char **argv) {
 
 // A word that names no file may be a misspelt command.
 static bool misspelt(tool *t, const char *word) {
-    static const char *const names[] = {"check", "run", "fmt", "help"};
+    static const char *const names[] = {"check", "run", "fmt", "cache", "help"};
     if (word[0] == '-' || strpbrk(word, "./") || access(word, F_OK) == 0) {
         return false;
     }
     tool_usage(t, "'%s' is no command, nor is there such a file%s", word,
-               tool_nearest(t, word, names, 4));
+               tool_nearest(t, word, names, 5));
     return true;
 }
 

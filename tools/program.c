@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From options to a program and a kernel.
 #include "program.h"
+#include "cache.h"
 #include "io.h"
 
 #include <stdio.h>
@@ -23,7 +24,10 @@ bool session_open(tool *t, session *s, const kernel_settings *k) {
         tkc_config_threads(c, (unsigned)k->threads);
     }
     tkc_config_print(c, print_line, NULL);
-    tkc_status status = tkc_context_create(c, &s->context);
+    tkc_status status = tkc_config_cache(c, cache_folder(t), CACHE_MAX_BYTES);
+    if (status == TKC_OK) {
+        status = tkc_context_create(c, &s->context);
+    }
     tkc_config_destroy(c);
     return tool_report(t, status, NULL);
 }
