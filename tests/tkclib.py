@@ -6,10 +6,14 @@
 #
 # An argument is a NumPy array (views with any strides too), an Array where NumPy has no such type (bf16, f8), a number, or
 # None for an optional parameter that is not given. Launches run in check mode. Failures raise TkcError with the report's text.
+#
+# TKC_TEST_DEVICE=cuda runs kernels on a GPU: whole buffers are copied there and back, check mode is off, and what the GPU back
+# end cannot compile raises Refused. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or shipped file.
 import atexit
 import ctypes
 import os
 import pathlib
+import re
 
 import numpy as np
 
@@ -25,6 +29,7 @@ FLOATS = ("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
 MAX_RANK = 8
 
 (ARG_NONE, ARG_TENSOR, ARG_INT, ARG_FLOAT) = range(4)
+STATUS_DEVICE = 7
 
 
 class Tensor_(ctypes.Structure):
@@ -47,7 +52,8 @@ class ParamInfo_(ctypes.Structure):
 
 
 class LaunchOptions_(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("check", ctypes.c_bool), ("stop", ctypes.c_void_p)]
+    _fields_ = [("size", ctypes.c_size_t), ("check", ctypes.c_bool), ("stop", ctypes.c_void_p),
+                ("stream", ctypes.c_void_p)]
 
 
 class TkcError(Exception):
@@ -57,6 +63,21 @@ class TkcError(Exception):
         super().__init__(f"{status}\n{text}" if text else status)
         self.status = status
         self.text = text
+
+
+class Refused(TkcError):
+    """The GPU back end names what it cannot compile yet."""
+
+
+class DeviceError(TkcError):
+    """The GPU failed; nothing more can be done with it in this process."""
+
+
+DEVICE = os.environ.get("TKC_TEST_DEVICE", "cpu")
+WARPS = os.environ.get("TKC_TEST_WARPS")
+REFUSALS = ("cannot be compiled for",)  # in the texts of refusals
+(TO_DEVICE, FROM_DEVICE) = range(2)
+MOST_BYTES = 6 << 30  # of the buffers of one launch on a GPU
 
 
 def library_path():
@@ -80,10 +101,17 @@ class Library:
         for name in ("tkc_context_destroy", "tkc_device_close", "tkc_kernel_destroy", "tkc_program_destroy",
                      "tkc_report_destroy"):
             getattr(c, name).restype = None
+        c.tkc_device_free.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self.context = ctypes.c_void_p()
         self.call("tkc_context_create", None, ctypes.byref(self.context), report=False)
-        self.device = ctypes.c_void_p()
-        self.call("tkc_device_open", self.context, b"cpu", ctypes.byref(self.device))
+        self.devices = {}
+
+    def device(self, name=DEVICE):
+        if name not in self.devices:
+            found = ctypes.c_void_p()
+            self.call("tkc_device_open", self.context, name.encode(), ctypes.byref(found))
+            self.devices[name] = found
+        return self.devices[name]
 
     def call(self, name, *args, report=True):
         found = ctypes.c_void_p()
@@ -93,10 +121,13 @@ class Library:
             text = self.c.tkc_report_text(found, ctypes.c_bool(False)).decode()
             self.c.tkc_report_destroy(found)
         if status != 0:
-            raise TkcError(self.c.tkc_status_text(status).decode(), text)
+            kind = DeviceError if status == STATUS_DEVICE else TkcError
+            kind = Refused if any(words in text for words in REFUSALS) else kind
+            raise kind(self.c.tkc_status_text(status).decode(), text)
 
     def close(self):
-        self.c.tkc_device_close(self.device)
+        for device in self.devices.values():
+            self.c.tkc_device_close(device)
         self.c.tkc_context_destroy(self.context)
 
 
@@ -182,6 +213,100 @@ def _arg(x):
     return Arg_(kind=ARG_FLOAT, f=float(x))
 
 
+# ---- Memory of a GPU ----------------------------------------------------------------------------
+
+def _bounds(a):
+    """Addresses of the first byte of a NumPy array and past its last, whatever its strides."""
+    low = high = a.ctypes.data
+    for n, stride in zip(a.shape, a.strides):
+        low += min(0, (n - 1) * stride)
+        high += max(0, (n - 1) * stride)
+    return low, high + a.itemsize
+
+
+def _buffer(a):
+    """Those of the whole buffer that it is part of: what stands around it is copied too, and so found unharmed or not."""
+    low, high = _bounds(a)
+    owner = a
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    first, last = _bounds(owner) if owner.size else (low, high)
+    return (first, last) if first <= low and high <= last else (low, high)
+
+
+class Mirror:
+    """Copies on a GPU of the buffers that tensors are in, at addresses that are aligned alike."""
+
+    def __init__(self, device, tensors):
+        self.device = device
+        self.regions = []
+        for low, high in sorted(_buffer(wrap(t).bits) for t in tensors if wrap(t).bits.size):
+            if self.regions and low < self.regions[-1][1]:
+                self.regions[-1][1] = max(self.regions[-1][1], high)
+            else:
+                self.regions.append([low, high])
+        self.blocks = []
+
+    def __enter__(self):
+        if sum(high - low for low, high in self.regions) > MOST_BYTES:
+            raise Refused("too large", "the test's tensors cannot be copied")
+        try:
+            for low, high in self.regions:
+                block = ctypes.c_void_p()
+                library().call("tkc_device_alloc", self.device, ctypes.c_size_t(high - low + 256), ctypes.byref(block))
+                self.blocks.append(block)
+                self.copy(block.value + low % 256, low, high - low, TO_DEVICE)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for block in self.blocks:
+            library().c.tkc_device_free(self.device, block)
+        self.blocks = []
+
+    def copy(self, to, source, size, direction):
+        library().call("tkc_device_copy", self.device, ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size),
+                       ctypes.c_int(direction))
+
+    def address(self, at):
+        for (low, high), block in zip(self.regions, self.blocks):
+            if low <= at < high:
+                return block.value + low % 256 + at - low
+        raise KeyError(at)
+
+    def back(self):
+        """Everything to where it came from; what has not changed is not written: it may be read-only."""
+        for (low, high), block in zip(self.regions, self.blocks):
+            new = np.empty(high - low, np.uint8)
+            self.copy(new.ctypes.data, block.value + low % 256, high - low, FROM_DEVICE)
+            old = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low))
+            if not np.array_equal(old, new):
+                old[...] = new
+
+
+KERNEL = re.compile(r"^(?P<attributes>(?:@\w+(?:\([^)]*\))?\s*)*)kernel (?=\s*\w+\s*[<(])", re.M)
+
+
+def with_warps(text, warps):
+    """The text with @warps(n) before each kernel, in place of what stands there."""
+    def attributes(m):
+        return f"@warps({warps}) " + re.sub(r"@warps\([^)]*\)\s*", "", m["attributes"]) + "kernel "
+    return KERNEL.sub(attributes, text)
+
+
+def _source(source):
+    """Name and text of a file, or of a source text; the text None: the library is to read the file."""
+    if not source.endswith(".tk"):
+        return "test.tk", source
+    path = STDLIB / source[4:] if source.startswith("std/") else pathlib.Path(source)
+    return source, path.read_text() if WARPS and path.exists() else None
+
+
+STDLIB = pathlib.Path(__file__).resolve().parent.parent / "stdlib"
+
+
 class Kernel:
     """A kernel of a file ("std/NAME.tk", "path.tk") or of a source text."""
 
@@ -190,11 +315,12 @@ class Kernel:
         self.check = check
         self.program = ctypes.c_void_p()
         self.handle = ctypes.c_void_p()
-        if source.endswith(".tk"):
-            lib.call("tkc_program_from_file", lib.context, source.encode(), ctypes.byref(self.program))
+        file, text = _source(source)
+        if text is None:
+            lib.call("tkc_program_from_file", lib.context, file.encode(), ctypes.byref(self.program))
         else:
-            text = source.encode()
-            lib.call("tkc_program_from_string", lib.context, b"test.tk", text, ctypes.c_size_t(len(text)),
+            text = (with_warps(text, WARPS) if WARPS else text).encode()
+            lib.call("tkc_program_from_string", lib.context, file.encode(), text, ctypes.c_size_t(len(text)),
                      ctypes.byref(self.program))
         defines = defines or {}
         list_ = (Define_ * max(len(defines), 1))()
@@ -210,12 +336,29 @@ class Kernel:
         atexit.register(self.close)
 
     def __call__(self, **given):
+        self.on(DEVICE, **given)
+
+    def on(self, device, **given):
+        """Launches on a device by name."""
         unknown = set(given) - set(self.params)
         if unknown:
             raise TypeError(f"no parameters {sorted(unknown)}; there are {self.params}")
         args = (Arg_ * max(len(self.params), 1))(*[_arg(given.get(name)) for name in self.params])
-        options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=self.check, stop=None)
-        library().call("tkc_launch", self.handle, library().device, args, ctypes.c_size_t(len(self.params)),
+        if device == "cpu":
+            self.launch(device, args, self.check)
+            return
+        tensors = [x for x in given.values() if isinstance(x, (np.ndarray, Array))]
+        with Mirror(library().device(device), tensors) as mirror:
+            for arg in args:
+                if arg.kind == ARG_TENSOR and arg.tensor.data:
+                    arg.tensor.data = mirror.address(arg.tensor.data)
+            self.launch(device, args, False)
+            library().call("tkc_device_synchronize", library().device(device))
+            mirror.back()
+
+    def launch(self, device, args, check):
+        options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=check, stop=None, stream=None)
+        library().call("tkc_launch", self.handle, library().device(device), args, ctypes.c_size_t(len(self.params)),
                        ctypes.byref(options))
 
     def outputs(self):
