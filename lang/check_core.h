@@ -147,10 +147,8 @@ bool tk_bind_name(tk_checker *c, tk_scope *s, tk_ident id, tk_value v);
 void tk_bind_quietly(tk_checker *c, tk_scope *s, tk_ident id, tk_value v);
 void tk_unknown_name(tk_checker *c, tk_span at, const char *name, const char *what);
 bool tk_in_gaps(const tk_checker *c, tk_span at); // within an item some of which did not parse
-// Adds "did you mean" from everything in scope.
-void tk_suggest(tk_checker *c, tk_diag *d, tk_span at, const char *name);
-
 bool tk_name_is_free(tk_checker *c, tk_ident id); // no word of the language; reported
+
 // ---- Texts ----------------------------------------------------------------------------------
 
 // The source text of a span on one line, or NULL where it is long or spans lines.

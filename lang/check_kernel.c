@@ -214,15 +214,16 @@ static const tk_type *param_type(tk_checker *c, const tk_param *p, tk_var *var) 
     if (p->type->access) {
         return tk_resolve_tensor(c, p->type, var, NULL);
     }
-    const tk_type *t = tk_resolve_type(c, p->type);
-    if (t && t->rank > 0) {
-        tk_diag *d = tk_err_diag(c, p->type->span, "bad-type",
-                                 "a kernel's parameter is a tensor or a scalar");
-        tk_help(c->diags, d, (tk_span){0}, "write 'in %s', 'out' or 'inout'",
-                tk_ast_type_text(c, p->type));
-        return NULL;
+    if (!p->type->has_dims) {
+        return tk_resolve_type(c, p->type);
     }
-    return t;
+    tk_diag *d =
+        tk_err_diag(c, p->type->span, "bad-type", "a kernel's parameter is a tensor or a scalar");
+    tk_help(c->diags, d, (tk_span){0}, "write 'in %s', 'out' or 'inout'",
+            tk_ast_type_text(c, p->type));
+    tk_ast_type tensor = *p->type; // so that its sizes and uses are no errors of their own
+    tensor.access = TK_INOUT;
+    return tk_resolve_tensor(c, &tensor, var, NULL);
 }
 
 static void check_default(tk_checker *c, const tk_param *p, const tk_type *t) {

@@ -106,13 +106,14 @@ bool tk_bind_name(tk_checker *c, tk_scope *s, tk_ident id, tk_value v) {
 // ---- Unknown names --------------------------------------------------------------------------
 typedef struct {
     tk_checker *c;
+    bool types; // only these
     TK_VEC(const char *) name;
 } candidates;
 
 static void gather_scope(candidates *k) {
     for (const tk_scope *s = k->c->scope; s; s = s->up) {
         for (const tk_binding *b = s->list; b; b = b->next) {
-            if (b->name) {
+            if (b->name && (!k->types || b->value.kind == TK_V_TYPE)) {
                 tk_vec_push(k->c->arena, &k->name, b->name);
             }
         }
@@ -121,6 +122,12 @@ static void gather_scope(candidates *k) {
 
 static void gather_rest(candidates *k) {
     tk_checker *c = k->c;
+    for (int t = 0; t < TK_DTYPE_COUNT; t++) {
+        tk_vec_push(c->arena, &k->name, tk_dtype_name((tk_dtype)t));
+    }
+    if (k->types) {
+        return;
+    }
     if (c->scope && c->table) {
         const tk_file_table *f = &c->table->file[c->scope->file];
         for (uint32_t i = 0; i < f->visible.n; i++) {
@@ -132,15 +139,14 @@ static void gather_rest(candidates *k) {
     for (size_t i = 0; i < n; i++) {
         tk_vec_push(c->arena, &k->name, names[i]);
     }
-    for (int t = 0; t < TK_DTYPE_COUNT; t++) {
-        tk_vec_push(c->arena, &k->name, tk_dtype_name((tk_dtype)t));
+    static const char *const more[] = {"same", "always", "true", "false"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        tk_vec_push(c->arena, &k->name, more[i]);
     }
-    tk_vec_push(c->arena, &k->name, "same");
-    tk_vec_push(c->arena, &k->name, "always");
 }
 
-void tk_suggest(tk_checker *c, tk_diag *d, tk_span at, const char *name) {
-    candidates k = {.c = c};
+static void suggest(tk_checker *c, tk_diag *d, const char *name, bool types) {
+    candidates k = {.c = c, .types = types};
     gather_scope(&k);
     const char *near = tk_nearest(c->arena, name, k.name.at, k.name.n);
     if (!near) {
@@ -148,9 +154,11 @@ void tk_suggest(tk_checker *c, tk_diag *d, tk_span at, const char *name) {
         gather_rest(&k);
         near = tk_nearest(c->arena, name, k.name.at, k.name.n);
     }
-    (void)at;
     if (near) {
         tk_help(c->diags, d, (tk_span){0}, "did you mean '%s'?", near);
+    } else if (types && name[0] >= 'A' && name[0] <= 'Z') {
+        tk_help(c->diags, d, (tk_span){0}, "a type that is a parameter is declared: '<%s: type>'",
+                name);
     }
 }
 
@@ -261,6 +269,6 @@ void tk_unknown_name(tk_checker *c, tk_span at, const char *name, const char *wh
     if (here) {
         tk_help(c->diags, d, (tk_span){0}, "tkc has '%s'", here);
     } else {
-        tk_suggest(c, d, at, name);
+        suggest(c, d, name, strcmp(what, "type") == 0);
     }
 }

@@ -89,7 +89,14 @@ static uint32_t sync_place(const tk_parser *p) {
     }
     i += again;
     while (p->tokens.at[i].kind && !tk_starts_item(p, i)) {
-        i++;
+        if (p->tokens.at[i].kind != TOK_LBRACE) {
+            i++;
+            continue;
+        }
+        i = after_block(p, i);
+        if (p->tokens.at[i].kind == TOK_NAME && on_new_line(p, i)) {
+            return i; // a misspelt item
+        }
     }
     return i;
 }
@@ -247,12 +254,29 @@ static const char *word_help(const tk_token *t) {
 }
 
 // `int x = 3;`: two names at the start of a statement.
-static bool declares_as_in_c(const tk_token *t, const tk_token *before) {
-    if (t->kind != TOK_NAME || !before || before->kind != TOK_NAME) {
-        return false;
-    }
-    int kind = before[-1].kind;
+static bool starts_with_name(const tk_token *before) {
+    int kind = before && before->kind == TOK_NAME ? before[-1].kind : 0;
     return kind == TOK_SEMI || kind == TOK_LBRACE || kind == TOK_RBRACE;
+}
+
+static bool declares_as_in_c(const tk_token *t, const tk_token *before) {
+    return t->kind == TOK_NAME && starts_with_name(before);
+}
+
+// A misspelt keyword: `kernal k(`, `retrun x;`.
+static const char *keyword_help(const tk_parser *p, names e, const tk_token *t,
+                                const tk_token *before) {
+    static const char *const item[] = {"kernel", "fn", "const", "import"};
+    static const char *const statement[] = {"let",   "var",   "if",       "for",
+                                            "while", "break", "continue", "return"};
+    bool items = has(e, "import") && t->kind == TOK_NAME;
+    bool value = t->kind == TOK_NAME || t->kind == TOK_INT || t->kind == TOK_FLOAT;
+    bool statements = !items && value && p->now > 1 && starts_with_name(before) &&
+                      before->end - before->begin > 2;
+    const char *near = items        ? tk_nearest(p->arena, t->u.name, item, 4)
+                       : statements ? tk_nearest(p->arena, before->u.name, statement, 8)
+                                    : NULL;
+    return near ? tk_format(p->arena, "did you mean '%s'?", near) : NULL;
 }
 
 static const char *help_for(const tk_parser *p, names e, const tk_token *t,
@@ -261,6 +285,10 @@ static const char *help_for(const tk_parser *p, names e, const tk_token *t,
     word = word || !before ? word : word_help(before);
     if (word) {
         return word;
+    }
+    const char *keyword = keyword_help(p, e, t, before);
+    if (keyword) {
+        return keyword;
     }
     if (p->now > 1 && has(e, "=") && declares_as_in_c(t, before)) {
         return "a new name is bound by 'let x = ...', a variable by 'var x = ...'";
