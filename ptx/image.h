@@ -36,6 +36,41 @@ typedef struct tk_param_slot {
     uint32_t size;   // bytes
 } tk_param_slot;
 
+// Instructions that are counted in the machine code: their opcodes are the low 9 bits of each 16
+// bytes. TK_MACHINE_OP(name, opcode)
+#define TK_MACHINE_OPS(TK_MACHINE_OP)                                                              \
+    TK_MACHINE_OP(LDG, 0x181)                                                                      \
+    TK_MACHINE_OP(STG, 0x186)                                                                      \
+    TK_MACHINE_OP(LDS, 0x184)                                                                      \
+    TK_MACHINE_OP(STS, 0x188)                                                                      \
+    TK_MACHINE_OP(LDL, 0x183)                                                                      \
+    TK_MACHINE_OP(STL, 0x187)                                                                      \
+    TK_MACHINE_OP(BAR, 0x11d)                                                                      \
+    TK_MACHINE_OP(FFMA, 0x023)                                                                     \
+    TK_MACHINE_OP(FADD, 0x021)                                                                     \
+    TK_MACHINE_OP(FMUL, 0x020)                                                                     \
+    TK_MACHINE_OP(HMMA, 0x03c)                                                                     \
+    TK_MACHINE_OP(HGMMA, 0x1f0)                                                                    \
+    TK_MACHINE_OP(MUFU, 0x108)
+
+typedef enum {
+#define TK_MACHINE_OP(name, opcode) TK_MACHINE_##name,
+    TK_MACHINE_OPS(TK_MACHINE_OP)
+#undef TK_MACHINE_OP
+        TK_MACHINE_COUNT,
+} tk_machine_op;
+
+// What the assembler made of a kernel.
+typedef struct tk_image_report {
+    bool known; // an assembler was at hand
+    uint32_t registers;
+    uint32_t stack;                     // bytes a thread
+    uint32_t spill_stores, spill_loads; // bytes a thread
+    uint32_t shared_static;             // bytes a block
+    uint32_t instructions;
+    uint32_t op[TK_MACHINE_COUNT];
+} tk_image_report;
+
 typedef struct tk_image {
     const char *kernel; // entry name in the image
     const char *ptx;    // text, 0-terminated
@@ -49,15 +84,20 @@ typedef struct tk_image {
     uint32_t nslot;
     tk_param_slot *slot;
     uint32_t param_bytes;
+    tk_image_report report;
 } tk_image;
 
 typedef struct tk_ptx_opts {
     const char *arch;             // of the target table
     const tk_tensor_facts *facts; // one per IR parameter (scalars: ignored)
     bool debug;                   // asserts and prints
-    const char *emit;             // "layout": stop there; "llvm": keep the text; NULL
+    const char *emit;             // "layout": stop there, without PTX; "llvm": keep the text; NULL
     const char **text;            // receives what `emit` asked for
+    bool no_cubin;                // PTX is enough: nothing is assembled
 } tk_ptx_opts;
+
+// The version of LLVM that the back end was built with: "22.1.2".
+const char *tk_llvm_version(void);
 
 // Compiles a module (tile level, after the tile pipeline; it is changed) to an image in `arena`.
 // NULL after located diagnostics: what the GPU cannot run yet, a tile extent that is no power of

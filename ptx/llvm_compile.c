@@ -6,16 +6,20 @@
 // does not have, and the module is verified first. Its diagnostics come through a handler and
 // become ours.
 #include "lower/lower.h"
+#include "ptx/assemble.h"
 #include "ptx/llvm_kernel.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
 #include <pthread.h>
 #include <string.h>
 
 #define TRIPLE "nvptx64-nvidia-cuda"
+
+const char *tk_llvm_version(void) { return LLVM_VERSION_STRING; }
 
 // LLVM's own state, which it keeps for the process.
 static void init_targets(void) {
@@ -66,6 +70,7 @@ static void llvm_release(llvm_state *s) {
     if (s->text) {
         LLVMDisposeMemoryBuffer(s->text);
     }
+    tk_lines_release(&s->emit);
     if (s->emit.b) {
         LLVMDisposeBuilder(s->emit.b);
     }
@@ -172,6 +177,18 @@ static void compile(llvm_state *s, tk_image *image) {
     write_ptx(s, image);
 }
 
+// After LLVM's objects are gone: the assembler's failures need nothing released.
+static void assemble(tk_arena *arena, tk_module *m, const tk_func *f, tk_image *image) {
+    tk_span at = f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
+    const tk_source *file = m->sources ? tk_source_of(m->sources, at.file) : NULL;
+    uint32_t line = 0, column = 0;
+    if (file) {
+        tk_line_col(file, at.begin, &line, &column);
+    }
+    tk_assemble(arena, image, tk_format(arena, "%s:%u", file ? file->name : "?", line));
+    tk_assembled_note(m, at, image);
+}
+
 // The names of PTX are C's.
 static const char *entry_name(tk_arena *a, const char *name) {
     char *out = tk_strdup(a, name);
@@ -192,6 +209,10 @@ static tk_func *kernel_of(const tk_module *m) {
     return NULL;
 }
 
+static bool asks_for(const tk_ptx_opts *o, const char *what) {
+    return o->emit && strcmp(o->emit, what) == 0;
+}
+
 static bool lower(tk_module *m, const tk_ptx_opts *o, tk_arena *arena, tk_diags *diags) {
     tk_pipeline_opts p;
     memset(&p, 0, sizeof p);
@@ -201,7 +222,7 @@ static bool lower(tk_module *m, const tk_ptx_opts *o, tk_arena *arena, tk_diags 
     if (!tk_pipeline_run(m, &arena->from, diags, &p)) {
         return false;
     }
-    if (o->emit && strcmp(o->emit, "layout") == 0) {
+    if (asks_for(o, "layout")) {
         tk_buf b;
         tk_buf_init(&b, arena);
         tk_ir_print(&b, m, false);
@@ -221,6 +242,9 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
     tk_image *image = TK_NEW(arena, tk_image);
     image->kernel = entry_name(arena, f->name);
     image->arch = target->name;
+    if (asks_for(o, "layout")) {
+        return image;
+    }
     // LLVM's objects are in no arena: a failure is caught, they are released, and it goes on.
     tk_guard guard, *outer = arena->guard;
     llvm_state *s = TK_NEW(arena, llvm_state);
@@ -244,5 +268,11 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
         memcpy(outer->text, guard.text, sizeof outer->text);
         longjmp(outer->jump, 1);
     }
-    return s->emit.refused ? NULL : image;
+    if (s->emit.refused) {
+        return NULL;
+    }
+    if (!o->no_cubin) {
+        assemble(arena, m, f, image);
+    }
+    return image;
 }

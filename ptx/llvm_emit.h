@@ -48,6 +48,7 @@ typedef struct tk_emit {
     LLVMValueRef *grid;            // i32 per grid axis: counts
     struct tk_tensor_args *tensor; // per kernel parameter
     struct tk_coord_cache *coords;
+    struct tk_lines *lines; // NULL: no source is known
     bool refused; // a diagnostic was given: the result is thrown away
 } tk_emit;
 

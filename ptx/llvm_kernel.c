@@ -218,6 +218,7 @@ void tk_emit_op(tk_emit *e, tk_op *op) {
     if (too_many_registers(e, op)) {
         return;
     }
+    tk_lines_at(e, op->loc);
     if (tk_op_info(op->code)->elementwise) {
         tk_emit_elementwise_op(e, op);
     } else {
@@ -243,6 +244,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     tensors(e);
     signature s = signature_of(e, ngrid);
     make_function(e, &s, image->kernel);
+    tk_lines_begin(e);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "entry");
     LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "body");
     LLVMPositionBuilderAtEnd(e->b, entry);
@@ -254,7 +256,9 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     LLVMBuildBr(e->b, body);
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, f->body);
+    tk_lines_at(e, f->loc);
     LLVMBuildRetVoid(e->b);
+    tk_lines_end(e);
     image->ngrid = ngrid;
     image->nslot = s.n;
     image->slot = s.slot;

@@ -15,6 +15,7 @@ typedef struct head {
     uint32_t threads, shared, ngrid, nslot, param_bytes;
     uint32_t has_cubin;
     uint64_t ptx, cubin; // sizes
+    tk_image_report report;
 } head;
 
 static void write_image(tk_buf *b, const tk_image *i) {
@@ -30,6 +31,7 @@ static void write_image(tk_buf *b, const tk_image *i) {
     h.has_cubin = i->cubin != NULL;
     h.ptx = i->ptx ? i->ptx_size : 0;
     h.cubin = i->cubin ? i->cubin_size : 0;
+    h.report = i->report;
     tk_buf_add(b, (const char *)&h, sizeof h);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];
@@ -96,6 +98,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size) {
     i->ngrid = h.ngrid;
     i->nslot = h.nslot;
     i->param_bytes = h.param_bytes;
+    i->report = h.report;
     if (!take_slots(&r, a, i)) {
         return NULL;
     }

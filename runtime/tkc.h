@@ -321,6 +321,64 @@ TKC_API tkc_status tkc_device_copy(tkc_device *device, void *to, const void *fro
 /* Waits for everything on the device; reports what failed since. */
 TKC_API tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report);
 
+/* ---- Code for GPUs, made without one
+ * --------------------------------------------------------------------------------- */
+/* What code can be compiled for; all names are of the form "sm_90a". Oldest first; false past the
+   end. What ends in `a` runs on that compute capability alone, the rest, as PTX, on all later ones
+   too. */
+typedef struct tkc_target {
+    const char *name;
+    uint32_t major, minor; /* compute capability */
+    uint32_t shared;       /* bytes of shared memory that a program may use */
+} tkc_target;
+TKC_API bool tkc_target_info(size_t i, tkc_target *out);
+
+typedef enum tkc_code {
+    TKC_CODE_PTX,
+    TKC_CODE_CUBIN,  /* machine code; needs an assembler, see below */
+    TKC_CODE_LLVM,   /* LLVM IR, optimised */
+    TKC_CODE_LAYOUT, /* the IR with a layout on each tile */
+    TKC_CODE_NOTES,  /* what each pass decided, and, where there is an assembler, the registers,
+                        spilled bytes, shared memory and instructions that the kernel came to */
+} tkc_code;
+typedef struct tkc_compile_options {
+    size_t size;      /* sizeof(tkc_compile_options): lets the struct grow */
+    const char *arch; /* "sm_90a" */
+    tkc_code what;
+    bool contiguous; /* compiled for tensors whose last stride is 1 and whose address and other
+                        strides (in bytes) are multiples of 16, and only right for such */
+} tkc_compile_options;
+/* Compiles for a target, for arguments as in tkc_resolve (of tensors only type, rank and sizes
+   count). out: text, or for TKC_CODE_CUBIN bytes. TKC_ERROR_DEVICE where this build has no GPU code
+   generator, the target is unknown, or the assembler is missing. That is `ptxas` or the library
+   nvJitLink, looked for when it is needed: the environment's TKC_PTXAS (a path, "nvJitLink", or
+   empty for none), else PATH, CUDA_HOME/bin, /usr/local/cuda/bin. */
+TKC_API tkc_status tkc_kernel_compile(tkc_kernel *kernel, const tkc_compile_options *options,
+                                      const tkc_arg *args, size_t nargs, const tkc_size *sizes,
+                                      size_t nsizes, tkc_text *out, tkc_report **report);
+
+/* What this build and this machine have. Starts the GPU driver, as opening a GPU does. Set `size`
+   before the call. */
+typedef struct tkc_build {
+    size_t size;         /* sizeof(tkc_build) */
+    const char *llvm;    /* version of the GPU code generator, "22.1.2"; NULL: none */
+    char assembler[512]; /* path of ptxas, or "nvJitLink"; "": none */
+    uint32_t driver;     /* CUDA version of the GPU driver, 13000 for 13.0; 0: none */
+    char why[256];       /* where there is none: why */
+    uint32_t gpus;
+} tkc_build;
+TKC_API tkc_status tkc_build_info(tkc_context *context, tkc_build *out);
+typedef struct tkc_gpu {
+    size_t size; /* sizeof(tkc_gpu) */
+    char name[128];
+    uint32_t major, minor; /* compute capability */
+    uint64_t memory;       /* bytes; 0: unknown */
+    uint32_t shared;       /* bytes of shared memory that a program may use */
+    const char *target;    /* what is compiled for it; NULL: too old */
+} tkc_gpu;
+/* GPU i of `gpus`, the one that device "cuda:i" is. */
+TKC_API tkc_status tkc_gpu_info(tkc_context *context, size_t i, tkc_gpu *out);
+
 /* ---- Looking inside
  * --------------------------------------------------------------------------------- */
 /* The syntax tree of the program's own file. */

@@ -7,7 +7,8 @@
 
 #define CACHE_MAX_BYTES ((uint64_t)1000 * 1000 * 1000)
 
-// $XDG_CACHE_HOME/tkc or ~/.cache/tkc; NULL where the environment has neither.
+// $TKC_CACHE, else $XDG_CACHE_HOME/tkc, else ~/.cache/tkc; NULL where the first is set and empty,
+// or the environment has none.
 const char *cache_folder(tool *t);
 
 #endif

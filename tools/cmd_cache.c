@@ -13,7 +13,10 @@ typedef struct cache_settings {
 } cache_settings;
 
 const char *cache_folder(tool *t) {
-    const char *base = getenv("XDG_CACHE_HOME");
+    const char *own = getenv("TKC_CACHE"), *base = getenv("XDG_CACHE_HOME");
+    if (own) {
+        return *own ? own : NULL;
+    }
     if (base && base[0] == '/') { // a relative one is to be ignored, says its specification
         return tool_format(t, "%s/tkc", base);
     }
@@ -52,8 +55,9 @@ static void run(tool *t, void *settings) {
     }
     const char *folder = s->folder ? s->folder : cache_folder(t);
     if (!folder) {
-        tool_error(t, CODE_ENVIRONMENT, NULL,
-                   "there is no cache: neither HOME nor XDG_CACHE_HOME is set");
+        tool_error(
+            t, CODE_ENVIRONMENT, NULL,
+            "there is no cache: TKC_CACHE is empty, or neither HOME nor XDG_CACHE_HOME is set");
     } else if (is_show) {
         show(t, folder);
     } else {
@@ -63,7 +67,7 @@ static void run(tool *t, void *settings) {
 
 static const option options[] = {
     {"--folder", NULL, OPTION_TEXT, "DIR", offsetof(cache_settings, folder),
-     "another folder than $XDG_CACHE_HOME/tkc or ~/.cache/tkc", NULL},
+     "another folder than $TKC_CACHE, $XDG_CACHE_HOME/tkc or ~/.cache/tkc", NULL},
     COMMON_OPTIONS(cache_settings),
 };
 

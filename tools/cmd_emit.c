@@ -1,37 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// tkc FILE --emit=ast|ir|notes, tkc --from=ir FILE, tkc --passes: looking inside the compiler.
+// tkc FILE --emit=..., tkc FILE --arch A -o k.ptx, tkc --from=ir FILE, tkc --passes: looking inside
+// the compiler, and code for GPUs.
 #include "commands.h"
 #include "io.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { EMIT_NOTHING, EMIT_AST, EMIT_IR, EMIT_NOTES };
+enum {
+    EMIT_NOTHING,
+    EMIT_AST,
+    EMIT_IR,
+    EMIT_NOTES,
+    EMIT_LAYOUT,
+    EMIT_LLVM,
+    EMIT_PTX,
+    EMIT_CUBIN,
+};
+static const char *const emit_names[] = {"ast", "ir", "notes", "layout", "llvm", "ptx", "cubin"};
+#define EMIT_LIST "ast|ir|notes|layout|llvm|ptx|cubin"
+enum { NEMIT = sizeof emit_names / sizeof *emit_names };
 
 typedef struct emit_settings {
     common_settings common;
     kernel_settings k;
     int from; // 0: tk, 1: ir
     int emit; // EMIT_...
-    const char *after, *only, *output;
-    bool locs, passes;
+    const char *after, *only, *output, *arch;
+    bool locs, passes, contiguous;
 } emit_settings;
 
 static bool take_emit(tool *t, void *settings, const char *value) {
     emit_settings *s = settings;
-    static const char *const names[] = {"ast", "ir", "notes"};
     if (s->emit != EMIT_NOTHING) {
         tool_usage(t, "option --emit is given twice");
         return false;
     }
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(value, names[i]) == 0) {
+    for (int i = 0; i < NEMIT; i++) {
+        if (strcmp(value, emit_names[i]) == 0) {
             s->emit = EMIT_AST + i;
             return true;
         }
     }
-    tool_usage(t, "option --emit takes ast|ir|notes, not '%s'%s", value,
-               tool_nearest(t, value, names, 3));
+    tool_usage(t, "option --emit takes " EMIT_LIST ", not '%s'%s", value,
+               tool_nearest(t, value, emit_names, NEMIT));
     return false;
 }
 
@@ -65,12 +77,49 @@ static bool known_pass(tool *t, const char *flag, const char *pass, bool build) 
     return false;
 }
 
+static bool known_target(tool *t, const char *arch) {
+    const char *names[64];
+    const char *list = "";
+    size_t n = 0;
+    tkc_target target;
+    for (; n < 64 && tkc_target_info(n, &target); n++) {
+        names[n] = target.name;
+        list = tool_format(t, "%s%s%s", list, n ? ", " : "there are: ", target.name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!arch || strcmp(names[i], arch) == 0) {
+            return true;
+        }
+    }
+    tool_error(t, CODE_USAGE, list, "option --arch: there is no target '%s'%s", arch,
+               tool_nearest(t, arch, names, n));
+    return false;
+}
+
 static void put(tool *t, const emit_settings *s, tkc_status status, tkc_report *report,
                 tkc_text *text) {
     if (tool_report(t, status, report)) {
         file_write(t, s->output, text->at, text->size);
     }
     tkc_text_free(text);
+}
+
+static bool for_gpu(const emit_settings *s) {
+    return s->emit >= EMIT_LAYOUT || (s->emit == EMIT_NOTES && s->arch);
+}
+
+static tkc_compile_options compile_options(const emit_settings *s) {
+    tkc_target oldest = {0};
+    tkc_target_info(0, &oldest);
+    tkc_code what = s->emit == EMIT_CUBIN    ? TKC_CODE_CUBIN
+                    : s->emit == EMIT_LLVM   ? TKC_CODE_LLVM
+                    : s->emit == EMIT_LAYOUT ? TKC_CODE_LAYOUT
+                    : s->emit == EMIT_NOTES  ? TKC_CODE_NOTES
+                                             : TKC_CODE_PTX;
+    return (tkc_compile_options){.size = sizeof(tkc_compile_options),
+                                 .arch = s->arch ? s->arch : oldest.name,
+                                 .what = what,
+                                 .contiguous = s->contiguous};
 }
 
 static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
@@ -81,7 +130,10 @@ static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
     tkc_text text = {NULL, 0};
     tkc_report *report = NULL;
     tkc_status status;
-    if (s->emit == EMIT_IR) {
+    if (for_gpu(s)) {
+        tkc_compile_options o = compile_options(s);
+        status = tkc_kernel_compile(lib->kernel, &o, a.arg, a.n, a.size, a.nsize, &text, &report);
+    } else if (s->emit == EMIT_IR) {
         status = tkc_kernel_dump_ir(lib->kernel, a.arg, a.n, a.size, a.nsize, s->after, s->locs,
                                     &text, &report);
     } else {
@@ -116,12 +168,41 @@ static void emit_from_ir(tool *t, const emit_settings *s, const char *path) {
     session_close(&lib);
 }
 
+static bool ends_in(const char *name, const char *end) {
+    size_t n = strlen(name), k = strlen(end);
+    return n > k && strcmp(name + n - k, end) == 0;
+}
+
+// -o k.ptx says what is wanted.
+static void emit_by_output(emit_settings *s) {
+    if (s->emit == EMIT_NOTHING && s->from == 0 && s->output) {
+        s->emit = ends_in(s->output, ".ptx")     ? EMIT_PTX
+                  : ends_in(s->output, ".cubin") ? EMIT_CUBIN
+                                                 : EMIT_NOTHING;
+    }
+}
+
+static bool consistent_for_gpu(tool *t, const emit_settings *s) {
+    const char *flag = s->arch ? "--arch" : "--contiguous";
+    if ((s->arch || s->contiguous) && s->emit == EMIT_NOTHING) {
+        tool_usage(
+            t, "%s: what is to be made? Write -o FILE.ptx or -o FILE.cubin, or --emit=" EMIT_LIST,
+            flag);
+    } else if ((s->arch || s->contiguous) && !for_gpu(s)) {
+        tool_usage(t, "%s goes with --emit=layout|llvm|ptx|cubin%s", flag,
+                   s->arch ? " and notes" : ", and notes with --arch");
+    } else if (s->emit == EMIT_CUBIN && !s->output) {
+        tool_usage(t, "--emit=cubin writes bytes: name a file by -o FILE (\"-\": standard output)");
+    }
+    return t->code == CODE_FINE && known_target(t, s->arch);
+}
+
 // The options that go together.
 static bool consistent(tool *t, const emit_settings *s) {
     bool kernel =
         s->k.kernel || s->k.define.n || s->k.in.n || s->k.scalar.n || s->k.dim.n || s->k.given.n;
     if (s->from == 1) {
-        if (s->emit != EMIT_NOTHING && s->emit != EMIT_IR) {
+        if ((s->emit != EMIT_NOTHING && s->emit != EMIT_IR) || s->arch || s->contiguous) {
             tool_usage(t, "--from=ir goes with --emit=ir");
         } else if (kernel || s->after) {
             tool_usage(t, "--from=ir takes no %s",
@@ -129,11 +210,14 @@ static bool consistent(tool *t, const emit_settings *s) {
         }
         return t->code == CODE_FINE && known_pass(t, "--run", s->only, false);
     }
+    if (!consistent_for_gpu(t, s)) {
+        return false;
+    }
     if (s->only) {
         tool_usage(t, "--run=PASS goes with --from=ir; write --after=PASS");
     } else if (s->emit == EMIT_NOTHING) {
         tool_usage(
-            t, "what is to be done with '%s'? Write --emit=ast|ir|notes, 'tkc check' or 'tkc run'",
+            t, "what is to be done with '%s'? Write --emit=" EMIT_LIST ", 'tkc check' or 'tkc run'",
             s->common.files.at[0]);
     } else if (s->emit != EMIT_IR && (s->after || s->locs)) {
         tool_usage(t, "%s goes with --emit=ir", s->after ? "--after" : "--locs");
@@ -157,6 +241,7 @@ static void run(tool *t, void *settings) {
                 : "no FILE is given");
         return;
     }
+    emit_by_output(s);
     if (!consistent(t, s)) {
         return;
     }
@@ -168,9 +253,14 @@ static void run(tool *t, void *settings) {
 }
 
 static const option options[] = {
-    {"--emit", NULL, OPTION_CALL, "ast|ir|notes", 0,
-     "what to print: the syntax tree, the tile IR of a kernel, or what each pass decided",
+    {"--emit", NULL, OPTION_CALL, EMIT_LIST, 0,
+     "what to print: the syntax tree, the tile IR of a kernel, what each pass decided; for a GPU "
+     "the IR with layouts, LLVM IR, PTX or machine code",
      take_emit},
+    {"--arch", NULL, OPTION_TEXT, "TARGET", offsetof(emit_settings, arch),
+     "the GPU to compile for, as sm_90a; sm_80 where none is named. 'tkc info' lists them", NULL},
+    {"--contiguous", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, contiguous),
+     "for tensors with a last stride of 1 and 16-byte alignment only", NULL},
     {"--after", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, after),
      "the IR after this pass; \"build\": before the first", NULL},
     {"--from", NULL, OPTION_CHOICE, "tk|ir", offsetof(emit_settings, from), "what FILE is", NULL},
@@ -180,7 +270,8 @@ static const option options[] = {
      "list the passes in their order", NULL},
     {"--locs", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, locs),
      "IR with the places in the source", NULL},
-    {"--output", "-o", OPTION_TEXT, "FILE", offsetof(emit_settings, output), "write there", NULL},
+    {"--output", "-o", OPTION_TEXT, "FILE", offsetof(emit_settings, output),
+     "write there; FILE.ptx and FILE.cubin need no --emit", NULL},
     KERNEL_OPTIONS(emit_settings),
     {"--given", NULL, OPTION_NAMES, "NAME", offsetof(emit_settings, k.given),
      "an optional parameter is there, whatever it is", NULL},
@@ -192,8 +283,8 @@ static const option options[] = {
 
 const command command_emit = {
     .name = "emit",
-    .usage =
-        "FILE --emit=ast|ir|notes [OPTION]...\n--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
+    .usage = "FILE --emit=" EMIT_LIST " [OPTION]...\nFILE --arch TARGET -o FILE.ptx|FILE.cubin "
+             "[OPTION]...\n--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
     .what =
         "Shows what the compiler makes of FILE (\"-\" is standard input). Of the kernel's "
         "parameters nothing is "

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const command *const commands[] = {&command_check, &command_run, &command_fmt,
-                                          &command_cache};
+                                          &command_cache, &command_info};
 enum { NCOMMAND = sizeof commands / sizeof *commands };
 
 static const command *find_command(const char *name) {
@@ -27,10 +27,12 @@ static void main_help(void) {
          "       tkc run FILE [OPTION]...           run a kernel on arrays\n"
          "       tkc fmt FILE... [OPTION]...        print or rewrite in the canonical layout\n"
          "       tkc cache [show|clear]             what is kept of compiled GPU kernels\n"
-         "       tkc FILE --emit=ast|ir|notes ...   show what the compiler makes of a file\n"
+         "       tkc info                           what this build and this machine have\n"
+         "       tkc FILE --arch TARGET -o k.ptx    compile a kernel for a GPU (or -o k.cubin)\n"
+         "       tkc FILE --emit=ast|ir|notes|...   show what the compiler makes of a file\n"
          "       tkc --from=ir FILE [--run=PASS]    read IR, run a pass, print it\n"
          "       tkc --passes                       list the passes\n"
-         "       tkc help check|run|fmt|cache|emit  the options of a command\n"
+         "       tkc help COMMAND                   the options of a command, or of 'emit'\n"
          "       tkc --version\n\n"
          "Exit codes: 0 fine; 1 errors in the program, a refused launch, a failed check or\n"
          "expectation; 2 a wrong command line; 3 input, output or environment. Of several\n"
@@ -43,8 +45,8 @@ static void help_on(tool *t, const char *name) {
         options_help(c);
         return;
     }
-    static const char *const names[] = {"check", "run", "fmt", "cache", "emit"};
-    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, 5));
+    static const char *const names[] = {"check", "run", "fmt", "cache", "info", "emit"};
+    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, 6));
 }
 
 static void run_command(tool *t, const command *c, int argc, char **argv) {
@@ -62,12 +64,12 @@ static void run_command(tool *t, const command *c, int argc, char **argv) {
 
 // A word that names no file may be a misspelt command.
 static bool misspelt(tool *t, const char *word) {
-    static const char *const names[] = {"check", "run", "fmt", "cache", "help"};
+    static const char *const names[] = {"check", "run", "fmt", "cache", "info", "help"};
     if (word[0] == '-' || strpbrk(word, "./") || access(word, F_OK) == 0) {
         return false;
     }
     tool_usage(t, "'%s' is no command, nor is there such a file%s", word,
-               tool_nearest(t, word, names, 5));
+               tool_nearest(t, word, names, 6));
     return true;
 }
 

@@ -24,7 +24,8 @@ bool session_open(tool *t, session *s, const kernel_settings *k) {
         tkc_config_threads(c, (unsigned)k->threads);
     }
     tkc_config_print(c, print_line, NULL);
-    tkc_status status = tkc_config_cache(c, cache_folder(t), CACHE_MAX_BYTES);
+    tkc_status status =
+        tkc_config_cache(c, k && k->no_cache ? NULL : cache_folder(t), CACHE_MAX_BYTES);
     if (status == TKC_OK) {
         status = tkc_context_create(c, &s->context);
     }

@@ -13,6 +13,7 @@ typedef struct kernel_settings {
     text_list given;  // optional parameters that are there, whatever they are
     text_list wanted; // parameters that are outputs of the command line (--out, --expect)
     bool debug, werror;
+    bool no_cache; // compiled GPU kernels are neither read from the disk nor kept
     uint64_t threads;
     uint64_t seed;
 } kernel_settings;

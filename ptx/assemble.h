@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// From PTX to machine code, by an assembler that is found when it is needed: `ptxas` as a child
+// process, or the library nvJitLink.
+//
+// $TKC_PTXAS says which: a path of ptxas, "nvJitLink", or nothing at all (set and empty). Without
+// it: ptxas on PATH, in $CUDA_HOME/bin and /usr/local/cuda/bin, then nvJitLink.
+#ifndef TK_PTX_ASSEMBLE_H
+#define TK_PTX_ASSEMBLE_H
+
+#include "ptx/image.h"
+
+enum { TK_ASSEMBLER_ROOM = 512 };
+
+// The assembler's path or name into name[TK_ASSEMBLER_ROOM]. False: none is at hand.
+bool tk_assembler_find(char *name);
+
+// Fills in image->cubin and image->report. Leaves both alone where no assembler is at hand, where
+// it is too old for the code, or where no temporary file can be made: the driver assembles then.
+// PTX that an assembler refuses is an internal error, which names the kernel's place `where`.
+void tk_assemble(tk_arena *arena, tk_image *image, const char *where);
+
+// Reads what an assembler said with -v, and counts in the machine code (assemble_read.c).
+void tk_assembled_said(tk_image_report *r, const char *log);
+void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size);
+// The report as a note on the kernel.
+void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an assembler says about a kernel (its -v lines, the same from ptxas and nvJitLink), and what
+// the machine code holds.
+#include "ptx/assemble.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The number that stands before `word`, as in "0 bytes spill stores"; 0 where the word is not
+// there.
+static uint32_t number_before(const char *log, const char *word) {
+    const char *at = strstr(log, word);
+    const char *begin = at;
+    while (begin && begin > log && begin[-1] >= '0' && begin[-1] <= '9') {
+        begin--;
+    }
+    return begin && begin < at ? (uint32_t)strtoul(begin, NULL, 10) : 0;
+}
+
+void tk_assembled_said(tk_image_report *r, const char *log) {
+    r->registers = number_before(log, " registers");
+    r->stack = number_before(log, " bytes stack frame");
+    r->spill_stores = number_before(log, " bytes spill stores");
+    r->spill_loads = number_before(log, " bytes spill loads");
+    r->shared_static = number_before(log, " bytes smem");
+}
+
+// ---- The machine code: section .text.KERNEL of an ELF file
+
+typedef struct elf {
+    const char *at;
+    size_t size;
+    Elf64_Ehdr head;
+} elf;
+
+static bool inside(const elf *f, uint64_t offset, uint64_t size) {
+    return offset <= f->size && size <= f->size - offset;
+}
+
+static bool section(const elf *f, uint32_t i, Elf64_Shdr *out) {
+    uint64_t at = f->head.e_shoff + (uint64_t)i * sizeof *out;
+    if (i >= f->head.e_shnum || at < f->head.e_shoff || !inside(f, at, sizeof *out)) {
+        return false;
+    }
+    memcpy(out, f->at + at, sizeof *out);
+    return out->sh_type == SHT_NOBITS || inside(f, out->sh_offset, out->sh_size);
+}
+
+static bool is_named(const elf *f, const Elf64_Shdr *names, const Elf64_Shdr *s,
+                     const char *kernel) {
+    static const char lead[] = ".text.";
+    size_t n = sizeof lead - 1, k = strlen(kernel) + 1;
+    const char *text = f->at + names->sh_offset + s->sh_name;
+    return s->sh_name <= names->sh_size && n + k <= names->sh_size - s->sh_name &&
+           memcmp(text, lead, n) == 0 && memcmp(text + n, kernel, k) == 0;
+}
+
+static void count(tk_image_report *r, const char *code, uint64_t size) {
+    enum { INSTRUCTION = 16, OPCODE = 0x1ff };
+    static const uint32_t opcode[] = {
+#define TK_MACHINE_OP(name, code) code,
+        TK_MACHINE_OPS(TK_MACHINE_OP)
+#undef TK_MACHINE_OP
+    };
+    for (uint64_t i = 0; i + INSTRUCTION <= size; i += INSTRUCTION) {
+        uint32_t word;
+        memcpy(&word, code + i, sizeof word);
+        r->instructions++;
+        for (size_t k = 0; k < TK_MACHINE_COUNT; k++) {
+            r->op[k] += (word & OPCODE) == opcode[k];
+        }
+    }
+}
+
+void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size) {
+    elf f = {.at = cubin, .size = size};
+    Elf64_Shdr names, s;
+    if (size < sizeof f.head) {
+        return;
+    }
+    memcpy(&f.head, cubin, sizeof f.head);
+    if (memcmp(f.head.e_ident, ELFMAG, SELFMAG) != 0 || f.head.e_shentsize != sizeof s ||
+        !section(&f, f.head.e_shstrndx, &names) || names.sh_type != SHT_STRTAB) {
+        return;
+    }
+    for (uint32_t i = 0; i < f.head.e_shnum; i++) {
+        if (section(&f, i, &s) && s.sh_type == SHT_PROGBITS && is_named(&f, &names, &s, kernel)) {
+            count(r, f.at + s.sh_offset, s.sh_size);
+        }
+    }
+}
+
+// ---- The note
+
+void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image) {
+    const tk_image_report *r = &image->report;
+    if (!r->known) {
+        return;
+    }
+    static const char *const name[] = {
+#define TK_MACHINE_OP(op, code) #op,
+        TK_MACHINE_OPS(TK_MACHINE_OP)
+#undef TK_MACHINE_OP
+    };
+    tk_note_rec *note =
+        tk_note_add(&m->notes, "assemble", "resources", at, TK_NOTE_INFO,
+                    "'%s' for %s: what a thread and a block need, and what the machine code holds",
+                    image->kernel, image->arch);
+    tk_note_number_add(&m->notes, note, "threads", image->threads);
+    tk_note_number_add(&m->notes, note, "registers", r->registers);
+    tk_note_number_add(&m->notes, note, "stack", r->stack);
+    tk_note_number_add(&m->notes, note, "spill stores", r->spill_stores);
+    tk_note_number_add(&m->notes, note, "spill loads", r->spill_loads);
+    tk_note_number_add(&m->notes, note, "static shared", r->shared_static);
+    tk_note_number_add(&m->notes, note, "dynamic shared", image->shared);
+    tk_note_number_add(&m->notes, note, "instructions", r->instructions);
+    for (size_t k = 0; k < TK_MACHINE_COUNT; k++) {
+        if (r->op[k]) {
+            tk_note_number_add(&m->notes, note, name[k], r->op[k]);
+        }
+    }
+}
