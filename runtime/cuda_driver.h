@@ -165,7 +165,9 @@ typedef struct gpu_loaded {
     cu_module module;
     cu_function function;
     unsigned registers, local_bytes;
-    char name[64]; // the kernel's, perhaps cut
+    tk_span span;    // the kernel's
+    char name[64];   // the kernel's, perhaps cut, as the next
+    char place[160]; // "k.tk:3", for messages of calls that have no kernel
 } gpu_loaded;
 
 const char *gpu_base_key(tk_work *w, const tk_target *t, const char *key);

@@ -120,8 +120,8 @@ cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream) {
 void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r) {
     const tk_image *i = p->loaded->variant->image;
     tk_span none = {0, 0, 0};
-    tk_diag *diag = cuda_fail(w, d->driver, r, none, "kernel '%s' cannot be launched on %s",
-                              p->loaded->name, d->label);
+    tk_diag *diag = cuda_fail(w, d->driver, r, p->loaded->span,
+                              "kernel '%s' cannot be launched on %s", p->loaded->name, d->label);
     tk_note(&w->diags, diag, none,
             "%u blocks of %u threads, %u registers a thread, %u bytes of shared memory",
             p->programs, i->threads, p->loaded->registers, i->shared);

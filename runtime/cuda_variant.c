@@ -227,15 +227,26 @@ static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_load
 static void report_load(tk_work *w, const wanted *q, cu_result r, load_log *log, bool module) {
     const tk_kernel_info *info = q->l->kernel->info;
     tk_span none = {0, 0, 0};
-    tk_diag *d =
-        cuda_fail(w, q->device->driver, r, none, "kernel '%s' (%s) cannot be %s on %s", info->name,
-                  q->v->image->arch, module ? "loaded" : "made ready", q->device->label);
+    tk_diag *d = cuda_fail(w, q->device->driver, r, info->item->span,
+                           "kernel '%s' (%s) cannot be %s on %s", info->name, q->v->image->arch,
+                           module ? "loaded" : "made ready", q->device->label);
     char *text[] = {log->error, log->info};
     for (size_t t = 0; t < 2; t++) {
         for (char *save = NULL, *line = strtok_r(text[t], "\n", &save); line;
              line = strtok_r(NULL, "\n", &save)) {
             tk_note(&w->diags, d, none, "%s", line);
         }
+    }
+}
+
+static void name_loaded(gpu_loaded *x, const tkc_kernel *k) {
+    x->span = k->info->item->span;
+    snprintf(x->name, sizeof x->name, "%s", k->info->name);
+    const tk_source *s = tk_source_of(&k->sources, x->span.file);
+    if (s) {
+        uint32_t line, column;
+        tk_line_col(s, x->span.begin, &line, &column);
+        snprintf(x->place, sizeof x->place, "%.120s:%u", s->name, line);
     }
 }
 
@@ -247,7 +258,7 @@ static gpu_loaded *load(tk_work *w, wanted *q) {
     if (!x) {
         tk_fail_memory(&w->guard);
     }
-    snprintf(x->name, sizeof x->name, "%s", q->l->kernel->info->name);
+    name_loaded(x, q->l->kernel);
     x->device = d;
     x->variant = q->v;
     cuda_scope scope;
@@ -362,6 +373,35 @@ void gpu_variants_destroy(tkc_kernel *k) {
         mem_free(&c->config, v);
     }
     k->gpu_variants = NULL;
+}
+
+// ---- Reflection
+
+void gpu_describe(tk_buf *b, const gpu_variant *v) {
+    const tk_func *f = NULL;
+    for (uint32_t i = 0; i < v->module->funcs.n; i++) {
+        f = v->module->funcs.at[i]->is_kernel ? v->module->funcs.at[i] : f;
+    }
+    tk_buf_fmt(b, "cuda %s: %.*s", v->image->arch, (int)strcspn(v->base, "|"), v->base);
+    for (uint32_t i = 0; f && i < v->nfact; i++) {
+        const tk_irvalue *p = &f->value.at[f->params.at[i]];
+        if (p->type->kind == TK_T_TENSOR) {
+            tk_buf_fmt(b, "; %s: %s%s%s", p->name ? p->name : "?",
+                       v->fact[i].unit_last ? "last stride 1" : "",
+                       v->fact[i].unit_last && v->fact[i].aligned16 ? ", " : "",
+                       v->fact[i].aligned16   ? "aligned to 16 bytes"
+                       : v->fact[i].unit_last ? ""
+                                              : "any");
+        }
+    }
+}
+
+const gpu_variant *gpu_variant_at(const tkc_kernel *k, size_t i) {
+    const gpu_variant *v = k->gpu_variants;
+    while (v && i-- > 0) {
+        v = v->next;
+    }
+    return v;
 }
 
 size_t gpu_variant_count(const tkc_kernel *k) {

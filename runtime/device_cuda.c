@@ -210,16 +210,17 @@ static bool finish(tk_work *w, tkc_device *device, cu_result r, const char *what
         return true;
     }
     tk_span none = {0, 0, 0};
-    char last[64] = "";
+    char last[64] = "", place[160] = "";
     pthread_mutex_lock(&device->context->gpu_lock);
     gpu_loaded *x = atomic_load(&d->last);
     if (x) {
         memcpy(last, x->name, sizeof last);
+        memcpy(place, x->place, sizeof place);
     }
     pthread_mutex_unlock(&device->context->gpu_lock);
     tk_diag *diag = cuda_fail(w, d->driver, r, none, "%s device '%s' failed", what, device->name);
     if (last[0] && r != CU_OUT_OF_MEMORY) {
-        tk_note(&w->diags, diag, none, "the kernel launched last is '%s'", last);
+        tk_note(&w->diags, diag, none, "the kernel launched last is '%s' (%s)", last, place);
     }
     return false;
 }

@@ -217,7 +217,9 @@ void *frame_alloc(tk_work *w, const tk_plan *plan); // in the work's arena
 // The build's GPU back end, or NULL; what kernels keep of it (device_cuda.c, cuda_variant.c).
 gpu_compile_fn gpu_backend(const tkc_config *c);
 void gpu_variants_destroy(tkc_kernel *k);
-size_t gpu_variant_count(const tkc_kernel *k); // under list_lock
+size_t gpu_variant_count(const tkc_kernel *k); // under list_lock, as the next two
+const struct gpu_variant *gpu_variant_at(const tkc_kernel *k, size_t i); // NULL past the end
+void gpu_describe(tk_buf *b, const struct gpu_variant *v);
 void gpu_context_destroy(tkc_context *context);
 
 // ---- Disk cache (cache.c): never fails, only misses

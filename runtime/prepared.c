@@ -170,6 +170,7 @@ tkc_status tkc_prepared_launch(tkc_prepared *prepared, void *stream, tkc_report 
     }
     tk_work w;
     work_init(&w, &d->context->config);
+    w.sources = &prepared->kernel->sources;
     return work_end(&w, work_run(&w, report_run, &f), report);
 }
 

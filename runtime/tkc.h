@@ -212,6 +212,10 @@ TKC_API const char *tkc_kernel_grid_size(const tkc_kernel *kernel,
                                          size_t i); /* as written: "cdiv(M, BM)" */
 /* Variants compiled so far. */
 TKC_API size_t tkc_kernel_variant_count(const tkc_kernel *kernel);
+/* What variant i is for: "cpu: T=f32,BN=64", "cuda sm_90a: T=f32,BN=64; x: last stride 1, aligned
+   to 16 bytes; y: any". TKC_ERROR_ARGUMENT past the end. A variant never computes anything else
+   than another; on a GPU there are at most 17 for one set of compile-time parameters and target. */
+TKC_API tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out);
 
 /* ---- Arguments
  * -------------------------------------------------------------------------------------- */

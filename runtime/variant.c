@@ -119,3 +119,49 @@ size_t tkc_kernel_variant_count(const tkc_kernel *kernel) {
     }
     return n;
 }
+
+// ---- Reflection
+typedef struct variant_text {
+    tkc_kernel *kernel;
+    size_t i;
+    tkc_text *out;
+    bool found;
+} variant_text;
+
+// With the list's lock: work_run comes back whatever happens.
+static void describe(tk_work *w, void *arg) {
+    variant_text *t = arg;
+    tk_buf b;
+    tk_buf_init(&b, &w->arena);
+    size_t i = t->i;
+    const variant *v = t->kernel->variants;
+    while (v && i > 0) {
+        v = v->next;
+        i--;
+    }
+    const struct gpu_variant *g = v ? NULL : gpu_variant_at(t->kernel, i);
+    if (v) {
+        tk_buf_fmt(&b, "cpu: %s", v->key);
+    } else if (g) {
+        gpu_describe(&b, g);
+    }
+    t->found = v || g;
+    if (t->found && !text_copy(w->config, tk_buf_text(&b), b.n, t->out)) {
+        tk_fail_memory(&w->guard);
+    }
+}
+
+tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out) {
+    if (!kernel || !out) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    *out = (tkc_text){NULL, 0};
+    tk_work w;
+    work_init(&w, &kernel->program->context->config);
+    variant_text t = {kernel, i, out, false};
+    pthread_mutex_lock(&kernel->list_lock);
+    tkc_status s = work_run(&w, describe, &t);
+    pthread_mutex_unlock(&kernel->list_lock);
+    s = work_end(&w, s, NULL);
+    return s == TKC_OK && !t.found ? TKC_ERROR_ARGUMENT : s;
+}

@@ -292,6 +292,15 @@ Test(cuda, specialisation_is_bounded) {
         }
         cr_assert_eq(gpu_launch(&e, a, 3, NULL), TKC_OK, "%d: %s", i, gpu_said(&e));
     }
+    tkc_text t;
+    cr_expect_eq(tkc_kernel_variant_text(e.kernel, 16, &t), TKC_OK); // the first
+    cr_expect_str_eq(t.at, "cuda sm_90a: ; x: last stride 1, aligned to 16 bytes; y: last stride "
+                           "1, aligned to 16 bytes; z: last stride 1, aligned to 16 bytes");
+    tkc_text_free(&t);
+    cr_expect_eq(tkc_kernel_variant_text(e.kernel, 0, &t), TKC_OK); // the last
+    cr_expect_str_eq(t.at, "cuda sm_90a: ; x: any; y: any; z: any");
+    tkc_text_free(&t);
+    cr_expect_eq(tkc_kernel_variant_text(e.kernel, 17, &t), TKC_ERROR_ARGUMENT);
     cr_expect_eq(tkc_kernel_variant_count(e.kernel), 17); // 16 and the one without promises
     cr_expect_eq(the_backend.compiled, 17);
     cr_expect_eq(e.fake->launch.count, 64);
@@ -399,7 +408,8 @@ Test(cuda, prepared) {
     cr_expect_eq(memcmp(&b, e.fake->launch.params, offsetof(axpy_block, grid) + 4), 0);
     e.fake->fail_name = "cuLaunchKernel";
     cr_expect_eq(tkc_prepared_launch(p, NULL, &e.report), TKC_ERROR_DEVICE);
-    cr_expect(strstr(gpu_said(&e), "kernel 'axpy' cannot be launched on Fake GPU 0: CUDA_ERROR"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:1:1: error: kernel 'axpy' cannot be launched on Fake GPU 0: CUDA_ERROR"),
               "%s", gpu_said(&e));
     tkc_prepared_destroy(p);
     gpu_close(&e);

@@ -159,8 +159,9 @@ Test(cuda_faults, what_the_assembler_says) {
     e.fake->fail_code = 218;
     e.fake->jit_log = "ptxas line 3; error: no such thing\nptxas fatal: aborted";
     cr_expect_eq(gpu_launch(&e, a, 2, NULL), TKC_ERROR_DEVICE);
-    cr_expect(strstr(gpu_said(&e), "kernel 'twice' (sm_90a) cannot be loaded on Fake GPU 0: "
-                                   "CUDA_ERROR_INVALID_PTX (some words)"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:1:1: error: kernel 'twice' (sm_90a) cannot be loaded on Fake GPU 0: "
+                     "CUDA_ERROR_INVALID_PTX (some words)"),
               "%s", gpu_said(&e));
     cr_expect(strstr(gpu_said(&e), "ptxas line 3; error: no such thing"), "%s", gpu_said(&e));
     cr_expect(strstr(gpu_said(&e), "ptxas fatal: aborted"), "%s", gpu_said(&e));
@@ -183,7 +184,8 @@ Test(cuda_faults, what_shows_later) {
     cr_expect(strstr(gpu_said(&e), "work on device 'cuda' failed: CUDA_ERROR_ILLEGAL_ADDRESS (an "
                                    "illegal memory access was encountered)"),
               "%s", gpu_said(&e));
-    cr_expect(strstr(gpu_said(&e), "the kernel launched last is 'twice'"), "%s", gpu_said(&e));
+    cr_expect(strstr(gpu_said(&e), "the kernel launched last is 'twice' (k.tk:1)"), "%s",
+              gpu_said(&e));
     cr_expect(strstr(gpu_said(&e), "help: "), "%s", gpu_said(&e));
     tkc_report_destroy(e.report);
     e.report = NULL;
