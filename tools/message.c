@@ -198,10 +198,11 @@ static size_t distance(const char *a, const char *b) {
 }
 
 const char *tool_nearest(tool *t, const char *name, const char *const *names, size_t n) {
-    size_t best = strlen(name) / 3 + 1;
+    size_t length = strlen(name), best = length / 3 > 1 ? length / 3 : 1;
     const char *found = NULL;
     for (size_t i = 0; i < n; i++) {
-        size_t d = distance(name, names[i]);
+        bool begins = length > 3 && strncmp(name, names[i], length) == 0;
+        size_t d = begins ? 1 : distance(name, names[i]);
         // A name of one letter is near to every other such.
         if (d <= best && d < strlen(names[i]) && (!found || d < best)) {
             best = d;
