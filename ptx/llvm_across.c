@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ops that work across threads have in common; see llvm_across.h.
 #include "ptx/llvm_across.h"
+#include "ptx/llvm_internal.h"
 
 enum { MOST_REGS = 256 };
 
@@ -150,33 +151,42 @@ tk_numop tk_emit_kind_op(const tk_emit *e, tk_kindattr kind) {
     TK_ICE(e->arena, "no operation combines for kind %d", (int)kind);
 }
 
-static bool is_scalar_region(const tk_emit *e, const tk_region *r) {
+// What is wrong with a region whose ops threads run apart; NULL: nothing. Memory that it reads is
+// put in order before, where all threads are: within it there may be no barrier.
+static const char *fault_of(tk_emit *e, const tk_region *r) {
     for (const tk_op *op = r->first; op; op = op->next) {
+        const tk_effect effect = tk_op_info(op->code)->effect;
+        if (effect == TK_FX_WRITE || effect == TK_FX_ATOMIC) {
+            return "its function writes memory";
+        }
         for (uint32_t i = 0; i < op->nres; i++) {
             if (tk_value_type(e->f, op->res[i])->rank > 0) {
-                return false;
+                return "its function works with tiles: use scalars in it";
             }
         }
-        // A reduction to a scalar is made of a tile, which some op made or came from outside.
-        for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t i = 0; i < op->nopnd; i++) { // a tile from outside
             if (tk_type_is_tile(tk_value_type(e->f, op->opnd[i]))) {
-                return false;
+                return "its function works with tiles: use scalars in it";
             }
+        }
+        if (effect == TK_FX_READ) {
+            tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), false);
         }
         for (uint32_t i = 0; i < op->nreg; i++) {
-            if (!is_scalar_region(e, op->reg[i])) {
-                return false;
+            const char *why = fault_of(e, op->reg[i]);
+            if (why) {
+                return why;
             }
         }
     }
-    return true;
+    return NULL;
 }
 
 bool tk_emit_combine_ok(tk_emit *e, const tk_op *op) {
-    if (is_scalar_region(e, op->reg[0])) {
-        return true;
+    const char *why = fault_of(e, op->reg[0]);
+    if (why) {
+        tk_emit_refuse(e, op, "%s", why);
+        fill(e, op);
     }
-    tk_emit_refuse(e, op, "its function works with tiles: use scalars in it");
-    fill(e, op);
-    return false;
+    return !why;
 }

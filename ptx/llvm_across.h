@@ -44,8 +44,8 @@ LLVMValueRef tk_emit_flat(tk_emit *e, const tk_type *t, const LLVMValueRef *coor
 // The element-wise operation of a reduction or scan.
 tk_numop tk_emit_kind_op(const tk_emit *e, tk_kindattr kind);
 
-// Whether a combine region works on scalars alone, so that threads may run it apart. Refuses the op
-// otherwise.
+// Whether a combine region works on scalars alone and writes no memory, so that threads may run it
+// apart; what it reads is put in order. Refuses the op otherwise.
 bool tk_emit_combine_ok(tk_emit *e, const tk_op *op);
 
 #endif
