@@ -38,6 +38,8 @@ static bool load_symbols(cuda_driver *d, char *why, size_t room) {
         }
         memcpy((char *)d + functions[i].at, &p, sizeof p);
     }
+    void *load = dlsym(d->library, "cuFuncLoad");
+    memcpy(&d->function_load, &load, sizeof load);
     return true;
 }
 

@@ -106,6 +106,9 @@ typedef struct cuda_driver {
 #define F(member, symbol, parameters) cu_result(*member) parameters;
     CUDA_FUNCTIONS(F)
 #undef F
+    // Of drivers from CUDA 12.4 on, else NULL: loads what a driver may leave until the first
+    // launch.
+    cu_result (*function_load)(cu_function f);
 } cuda_driver;
 
 // A device that is open. What is loaded into it is a list, changed under the context's gpu_lock.

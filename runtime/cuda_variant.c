@@ -216,6 +216,9 @@ static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_load
                                unsigned *need) {
     int registers = 0, local = 0;
     cu_result r = d->driver->module_function(&x->function, x->module, i->kernel);
+    if (r == 0 && d->driver->function_load) {
+        r = d->driver->function_load(x->function);
+    }
     r = r ? r : ask_shared(d, i, x, need);
     r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
     r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);

@@ -274,8 +274,8 @@ static bool cuda_copy(tk_work *w, tkc_device *device, void *to, const void *from
             : direction == TKC_FROM_DEVICE ? f->copy_out(to, afrom, bytes)
                                            : f->copy_within(ato, afrom, bytes);
     }
-    if (r == 0 && direction == TKC_WITHIN_DEVICE) {
-        r = f->context_synchronize(); // that copy alone does not wait
+    if (r == 0 && direction != TKC_FROM_DEVICE) {
+        r = f->context_synchronize(); // the driver may return before the bytes are there
     }
     cuda_leave(d, &s);
     return finish(w, device, r, before ? "work on" : "a copy on");

@@ -154,6 +154,8 @@ typedef struct tkc_define {
 TKC_API tkc_status tkc_kernel_create(tkc_program *program, const char *name,
                                      const tkc_define *defines, size_t ndefines,
                                      tkc_kernel **kernel, tkc_report **report);
+/* What runs on a GPU must have ended first (tkc_device_synchronize), and no CUDA graph may be
+   launched any more that holds the kernel. The same goes for closing a device. */
 TKC_API void tkc_kernel_destroy(tkc_kernel *kernel);
 
 typedef enum tkc_dtype {

@@ -257,6 +257,13 @@ API(cuModuleGetFunction, module **f, module *m, const char *name) {
     return OK;
 }
 
+API(cuFuncLoad, module *f) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    return f->in == current() ? OK : INVALID;
+}
+
 API(cuFuncGetAttribute, int *value, int attribute, module *f) {
     BEGIN();
     (void)f;
