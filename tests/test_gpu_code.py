@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code for GPUs without one: every shipped kernel compiled for several targets and, where an assembler is found,
+assembled; what must and must not stand in the PTX; what the tool refuses."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TKC = os.environ["TKC"]
+TARGETS = ("sm_80", "sm_86", "sm_90a")
+FOLDER = None
+FAILED = []
+
+REDUCES, VECTORS, VECTOR_LOADS, NO_SPILLS, NO_FMA = "reduces", "vectors", "vector loads", "no spills", "no fma"
+# file, kernel, options, what must hold
+KERNELS = [
+    ("softmax", "softmax", "-D T=f32 --dim N=1000", {REDUCES, VECTORS, NO_SPILLS}),
+    ("softmax", "softmax", "-D T=f16 --dim N=20000", {REDUCES, VECTORS, NO_SPILLS}),
+    ("softmax", "log_softmax", "-D T=bf16 --dim N=4096", {REDUCES, VECTORS}),
+    ("norm", "layernorm", "-D T=f32 --dim N=4096 --given w --given b", {REDUCES, VECTORS, NO_SPILLS, NO_FMA}),
+    ("norm", "layernorm", "-D T=f16 -D W=f32 --dim N=20000", {REDUCES, VECTORS, NO_SPILLS, NO_FMA}),
+    ("norm", "rmsnorm", "-D T=f16 --dim N=1024 --given residual", {REDUCES, VECTORS, NO_FMA}),
+    ("matmul", "matmul", "-D T=f16 --given bias", {VECTOR_LOADS, NO_FMA}),
+    ("matmul", "matmul", "-D T=i8 -D A=i32 -D O=i32", {NO_FMA}),
+    ("attention", "causal_attention", "-D T=f16 -D D=64", {REDUCES, VECTOR_LOADS}),
+    ("attention", "attention", "-D T=f32 -D D=64 --given lse", {REDUCES, VECTOR_LOADS}),
+    ("cross_entropy", "cross_entropy", "-D T=f32 --dim N=1024", {REDUCES, VECTOR_LOADS}),
+    ("activation", "gelu_forward", "-D T=f32", {VECTORS}),
+    ("activation", "gelu_tanh_forward", "-D T=bf16", {VECTORS}),
+    ("activation", "silu_forward", "-D T=f16", {VECTORS}),
+    ("activation", "relu_forward", "-D T=f32", {VECTORS, NO_FMA, NO_SPILLS}),
+    ("activation", "swiglu", "-D T=f32", {VECTORS}),
+    ("dropout", "dropout", "-D T=f32", {VECTORS, NO_FMA}),
+    ("transpose", "transpose_matrix", "-D T=f32", {VECTORS, NO_FMA, NO_SPILLS}),
+    ("transpose", "transpose_matrix", "-D T=u8", {VECTORS, NO_FMA, NO_SPILLS}),
+    ("scan", "cumsum_rows", "-D T=f32 --dim N=1000", {VECTORS, NO_FMA}),
+    ("select", "argmax_rows", "-D T=f32 --dim N=1000", {REDUCES, VECTOR_LOADS, NO_FMA}),
+    ("select", "topk_rows", "-D T=f32 -D K=8 --dim N=1000", {VECTOR_LOADS, NO_FMA}),
+]
+VECTOR_LOAD = re.compile(r"ld\.global\S*\.v[248]\.")
+VECTOR_STORE = re.compile(r"st\.global\S*\.v[248]\.")
+# ptxas may fuse what says neither .rn nor another rounding.
+FUSIBLE = re.compile(r"\b(?:add|sub|mul)\.(?:ftz\.)?f(?:32|64)\b")
+INEXACT = re.compile(r"\.approx|\.ftz|\.full")
+
+
+def check(condition, what):
+    if not condition:
+        FAILED.append(what)
+        print("FAIL", what)
+
+
+def tkc(*words, code=0, **environment):
+    done = subprocess.run([TKC, *map(str, words)], cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, check=False, timeout=120,
+                          env={**os.environ, **environment})
+    errors = done.stderr.decode(errors="replace")
+    check(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}: {errors}")
+    return done.stdout.decode(errors="replace"), errors
+
+
+def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
+    check(f".target {target}" in ptx and f".entry {kernel}(" in ptx, f"{name}: target or entry")
+    check(f'"./std/{file}.tk"' in ptx and re.search(r"\.loc\s+\d+ \d+ \d+", ptx), f"{name}: no source lines")
+    check(not FUSIBLE.search(ptx), f"{name}: what the assembler may fuse")
+    check(not INEXACT.search(ptx), f"{name}: approximate or flushing operations that nobody asked for")
+    if NO_FMA in marks:
+        check("fma.rn" not in ptx, f"{name}: fused multiply-add that nobody wrote")
+    if REDUCES in marks:
+        check("bar" in ptx and "shfl.sync" in ptx, f"{name}: a reduction without barrier or shuffle")
+    if not contiguous:
+        check(not VECTOR_LOAD.search(ptx) and not VECTOR_STORE.search(ptx), f"{name}: vectors without the promise")
+    elif VECTORS in marks or VECTOR_LOADS in marks:
+        check(VECTOR_LOAD.search(ptx), f"{name}: no vector loads")
+        check(VECTORS not in marks or VECTOR_STORE.search(ptx), f"{name}: no vector stores")
+
+
+def check_resources(name, notes, marks):
+    line = next((x for x in notes.splitlines() if x.endswith("[resources]")), None)
+    check(line, f"{name}: no note of resources")
+    number = {key: int(value) for key, value in re.findall(r"[(,] ?([A-Za-z ]+) (\d+)(?=[,)])", line or "")}
+    check(0 < number.get("registers", 0) <= 255 and number.get("instructions", 0) > 0, f"{name}: {line}")
+    check(number.get("LDG", 0) > 0 and number.get("STG", 0) > 0, f"{name}: no loads or stores: {line}")
+    if NO_SPILLS in marks:
+        check(number.get("spill stores") == 0 and number.get("spill loads") == 0 and "STL" not in number,
+              f"{name}: spills: {line}")
+    if REDUCES in marks:
+        check(number.get("BAR", 0) > 0, f"{name}: no barrier: {line}")
+
+
+def compile_one(job):
+    (file, kernel, options, marks), target, contiguous, assembler = job
+    name = f"{kernel} {options} {target}{' --contiguous' if contiguous else ''}"
+    words = [f"std/{file}.tk", "--kernel", kernel, "--arch", target, *options.split()]
+    words += ["--contiguous"] if contiguous else []
+    check_ptx(name, tkc(*words, "--emit=ptx")[0], file, kernel, target, contiguous, marks)
+    # One of the two forms is assembled for each target: time.
+    if assembler and contiguous != (target == "sm_86"):
+        check_resources(name, tkc(*words, "--emit=notes")[0], marks)
+
+
+def check_assembling(target):
+    words = ["std/transpose.tk", "-D", "T=f32", "--arch", target]
+    path = FOLDER / "k.cubin"
+    tkc(*words, "-o", path)
+    check(path.read_bytes()[:4] == b"\x7fELF", "k.cubin is no ELF file")
+    left = sorted(p.name for p in FOLDER.iterdir() if p.name.startswith("tkc-"))
+    check(not left, f"temporary files are left: {left}")
+    # Without an assembler, and with one that fails in one way or another.
+    _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin", code=3, TKC_PTXAS="")
+    check("no assembler is found" in errors, errors)
+    script = FOLDER / "ptxas"
+    for text, expected in (("echo 'ptxas k.ptx, line 7; error   : made up'; exit 255", "made up"),
+                           ("echo 'ptxas fatal : Unsupported .version 99'; exit 255", "cannot assemble"),
+                           ("kill -9 $$", "cannot assemble"),
+                           ("exit 0", "cannot assemble")):
+        script.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        script.chmod(0o755)
+        _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin", code=3, TKC_PTXAS=str(script))
+        check(expected in errors, f"{text}: {errors}")
+        check(expected != "made up" or "std/transpose.tk:3" in errors, f"no place: {errors}")
+        ptx, _ = tkc(*words, "--emit=ptx", TKC_PTXAS=str(script))
+        check(".entry" in ptx, "PTX needs no assembler")
+    _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin", code=3, TMPDIR=str(FOLDER / "missing"))
+    check("cannot assemble" in errors, errors)
+    check(not (FOLDER / "no.cubin").exists(), "a file of nothing")
+    left = sorted(p.name for p in FOLDER.iterdir() if p.name.startswith("tkc-"))
+    check(not left, f"temporary files are left: {left}")
+
+
+def check_forms():
+    words = ["std/transpose.tk", "-D", "T=f32"]
+    ptx, _ = tkc(*words, "--emit=ptx")
+    check(".target sm_80" in ptx, "the target where none is named")
+    check("kernel @transpose_matrix" in tkc(*words, "--emit=layout")[0], "--emit=layout")
+    check("target triple" in tkc(*words, "--emit=llvm")[0], "--emit=llvm")
+    tkc(*words, "-o", "k.ptx")
+    check((FOLDER / "k.ptx").read_text() == ptx, "-o k.ptx is not --emit=ptx")
+    # A line belongs to the file that it stands in.
+    (FOLDER / "mine.tk").write_text('import "std/activation.tk";\n'
+                                    "kernel k(x: in f32[N], y: out f32[N]) grid (i in cdiv(N, 256)) {\n"
+                                    "    y[i * 256 +: 256] = gelu(x[i * 256 +: 256]);\n}\n", encoding="utf-8")
+    ptx, _ = tkc("mine.tk", "--emit=ptx")
+    files = dict(re.findall(r'\.file\s+(\d+) "([^"]+)"', ptx))
+    lines = {(files.get(f), int(n)) for f, n in re.findall(r"\.loc\s+(\d+) (\d+) ", ptx)}
+    check(("./mine.tk", 3) in lines, f"line 3 is not named: {lines}")
+    check(any(f == "./std/activation.tk" for f, _ in lines), f"std/activation.tk is not named: {lines}")
+
+
+def main():
+    info, _ = tkc("info")
+    print(info, end="")
+    if "built without LLVM" in info:
+        _, errors = tkc("std/transpose.tk", "-D", "T=f32", "--emit=ptx", code=3)
+        check("this build has no GPU code generator" in errors, errors)
+        print("SKIPPED: this build has no GPU code generator")
+        return
+    assembler = not re.search(r"^assembler\s+none", info, re.M)
+    jobs = [(kernel, target, contiguous, assembler) for kernel in KERNELS for target in TARGETS
+            for contiguous in (False, True)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(compile_one, jobs))
+    check_forms()
+    if assembler:
+        check_assembling("sm_80")
+        print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
+    else:
+        print(f"{len(jobs)} kernels compiled; SKIPPED assembling: no ptxas or nvJitLink is found (install NVIDIA's "
+              "toolkit, or the Python package nvidia-cuda-nvcc and name its ptxas in TKC_PTXAS)")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        FOLDER = pathlib.Path(scratch)
+        os.environ["TMPDIR"] = scratch
+        os.environ["TKC_CACHE"] = ""
+        main()
+    sys.exit(1 if FAILED else 0)
