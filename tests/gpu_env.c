@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 fake_backend the_backend;
@@ -47,6 +48,18 @@ static const tk_func *kernel_of(const tk_module *m) {
     return NULL;
 }
 
+// Kernels may be compiled by many threads at once.
+static void record(uint32_t n, const tk_ptx_opts *o) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    for (uint32_t p = 0; p < n && p < 8; p++) {
+        the_backend.facts[p][0] = o->facts[p].unit_last;
+        the_backend.facts[p][1] = o->facts[p].aligned16;
+    }
+    snprintf(the_backend.arch, sizeof the_backend.arch, "%s", o->arch);
+    pthread_mutex_unlock(&lock);
+}
+
 tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
     const tk_func *f = kernel_of(m);
     atomic_fetch_add(&the_backend.compiled, 1);
@@ -57,10 +70,6 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
     layout l = {.arena = arena, .i = TK_NEW(arena, tk_image)};
     for (uint32_t p = 0; p < f->params.n; p++) {
         add_param(&l, p, f->value.at[f->params.at[p]].type);
-        if (p < 8) {
-            the_backend.facts[p][0] = o->facts[p].unit_last;
-            the_backend.facts[p][1] = o->facts[p].aligned16;
-        }
     }
     l.i->ngrid = f->grid ? f->grid->last->nopnd : 0;
     for (uint32_t a = 0; a < l.i->ngrid; a++) {
@@ -74,7 +83,7 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
         l.i->cubin_size = 6;
     }
     l.i->arch = o->arch;
-    strncpy(the_backend.arch, o->arch, sizeof the_backend.arch - 1);
+    record(f->params.n, o);
     l.i->threads = 128;
     l.i->shared = the_backend.shared;
     l.i->nslot = l.slots.n;
