@@ -3,6 +3,7 @@
 //
 // An entry of the cache holds an image in this build's own byte order and layout; its key includes
 // the build, so nothing else ever reads it.
+#include "ptx/assemble.h"
 #include "runtime/cuda_driver.h"
 
 #include <string.h>
@@ -145,12 +146,19 @@ static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_op
     for (uint32_t i = 0; i < n; i++) {
         tk_buf_fmt(&fact, "%d%d", o->facts[i].unit_last, o->facts[i].aligned16);
     }
-    const char *part[] = {tk_buf_text(&ir), tk_buf_text(&fact), o->arch, o->debug ? "debug" : ""};
-    size_t size[4];
-    for (size_t i = 0; i < 4; i++) {
+    // An image made where no assembler was must not stay when one comes.
+    char assembler[TK_ASSEMBLER_ROOM] = "";
+    if (!tk_assembler_find(assembler)) {
+        assembler[0] = 0;
+    }
+    const char *part[] = {tk_buf_text(&ir), tk_buf_text(&fact), o->arch, o->debug ? "debug" : "",
+                          assembler};
+    enum { PARTS = sizeof part / sizeof *part };
+    size_t size[PARTS];
+    for (size_t i = 0; i < PARTS; i++) {
         size[i] = strlen(part[i]);
     }
-    return cache_key_make(w->config, part, size, 4, key);
+    return cache_key_make(w->config, part, size, PARTS, key);
 }
 
 const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t n,
@@ -166,13 +174,14 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
             return i;
         }
     }
+    uint32_t warnings = w->diags.warnings;
     const tk_image *i = gpu_backend(w->config)(arena, m, o, &w->diags);
     if (!i || w->diags.errors) {
         TK_CHECK(&w->arena, w->diags.errors);
         return NULL;
     }
     check_image(w, i, n);
-    if (cached) {
+    if (cached && w->diags.warnings == warnings) { // warnings would be said only once
         tk_buf b;
         tk_buf_init(&b, &w->arena);
         write_image(&b, i);

@@ -74,16 +74,24 @@ static int begin(const char *name) {
     }
 
 static context *current(void) { return depth ? stack[depth - 1] : NULL; }
-#define NEEDS_CONTEXT()                                                                            \
-    if (!current() || retained[current()->device] == 0) {                                          \
-        return INVALID_CONTEXT;                                                                    \
-    }
 
 static void count(long *what, long by) {
     pthread_mutex_lock(&lock);
     *what += by;
     pthread_mutex_unlock(&lock);
 }
+
+static int alive(void) {
+    pthread_mutex_lock(&lock);
+    int ok = current() && retained[current()->device] > 0;
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
+
+#define NEEDS_CONTEXT()                                                                            \
+    if (!alive()) {                                                                                \
+        return INVALID_CONTEXT;                                                                    \
+    }
 
 #define API(name, ...)                                                                             \
     EXPORT int name(__VA_ARGS__);                                                                  \
@@ -224,10 +232,10 @@ API(cuModuleLoadDataEx, module **m, const void *image, unsigned n, int *option, 
     BEGIN();
     NEEDS_CONTEXT();
     NOT_CAPTURING();
-    snprintf(state.image, sizeof state.image, "%s", (const char *)image);
     *m = calloc(1, sizeof **m);
     (*m)->in = current();
     pthread_mutex_lock(&lock);
+    snprintf(state.image, sizeof state.image, "%s", (const char *)image);
     (*m)->next = modules;
     modules = *m;
     state.modules++;
