@@ -41,7 +41,8 @@ int main(void) {
     };
     bool ok =
         tkc_context_create(NULL, &context) == TKC_OK &&
-        fine(tkc_program_from_string(context, "axpy.tk", source, strlen(source), &program, &report), &report) &&
+        fine(tkc_program_from_string(context, "axpy.tk", source, strlen(source), &program, &report),
+             &report) &&
         fine(tkc_kernel_create(program, "axpy", NULL, 0, &kernel, &report), &report) &&
         fine(tkc_device_open(context, "cpu", &device, &report), &report) &&
         fine(tkc_launch(kernel, device, args, 3, NULL, &report), &report);

@@ -49,7 +49,7 @@ typedef struct tk_emit {
     struct tk_tensor_args *tensor; // per kernel parameter
     struct tk_coord_cache *coords;
     struct tk_lines *lines; // NULL: no source is known
-    bool refused; // a diagnostic was given: the result is thrown away
+    bool refused;           // a diagnostic was given: the result is thrown away
 } tk_emit;
 
 // ---- Values
