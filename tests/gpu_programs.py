@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# Random programs on a GPU against the CPU, and launches repeated on a GPU; run by scripts/gpu-suite, with a log as in judge.py.
+#
+#     gpu_programs.py random FIRST COUNT SECONDS [STEP]
+#     gpu_programs.py repeat TIMES
+import sys
+import time
+import traceback
+
+import numpy as np
+
+import random_programs
+import tkclib
+from judge import _log as log
+from tkclib import Array, Kernel, Mirror
+
+WARPS = (4, 1, 2, 8, 16, 32)
+ULPS = 8  # of functions with an error bound: twice that of one
+
+
+# ---- Bits ---------------------------------------------------------------------------------------
+
+def nans(a, dtype):
+    bits = a.reshape(-1).view(f"u{a.itemsize}").astype(np.uint64)
+    kind = {"f8e4m3": (0x7f, 0x7e), "f8e5m2": (0x7f, 0x7c), "f16": (0x7fff, 0x7c00), "bf16": (0x7fff, 0x7f80), "f32": (0x7fffffff, 0x7f800000),
+            "f64": (2 ** 63 - 1, 0x7ff0000000000000)}.get(dtype)
+    return bits & np.uint64(kind[0]) > np.uint64(kind[1]) if kind else np.zeros(bits.shape, bool)
+
+
+def steps(a):
+    """Floats as integers that count representable values."""
+    bits = a.reshape(-1).view(f"i{a.itemsize}").astype(object)
+    top = 1 << (8 * a.itemsize - 1)
+    return np.array([b if b >= 0 else -(b + top) for b in bits], object)
+
+
+def differ(got, want, dtype, ulps):
+    """Where two arrays are not the same, as a text, or None."""
+    unsigned = f"u{got.itemsize}"
+    bad = (got.reshape(-1).view(unsigned) != want.reshape(-1).view(unsigned)) & ~(nans(got, dtype) & nans(want, dtype))
+    if ulps and bad.any():
+        at = np.flatnonzero(bad)
+        near = np.abs(steps(got.reshape(-1)[at]) - steps(want.reshape(-1)[at])) <= ulps
+        bad[at[near.astype(bool) & ~nans(got, dtype)[at] & ~nans(want, dtype)[at]]] = False
+    if not bad.any():
+        return None
+    k = int(np.flatnonzero(bad)[0])
+    return (f"{bad.sum()} of {bad.size} differ, first {k}: 0x{int(got.reshape(-1).view(unsigned)[k]):x} "
+            f"for 0x{int(want.reshape(-1).view(unsigned)[k]):x}")
+
+
+# ---- Random programs ----------------------------------------------------------------------------
+
+def arrays(p):
+    return {a.name: Array(np.array(a.bits).view(tkclib.STORAGE[a.dtype]), a.dtype) for a in p.arguments}
+
+
+def compare(seed):
+    p = random_programs.generate(seed, math=seed % 3 == 0, most=4096 if seed % 7 == 0 else 1024)
+    warps = WARPS[seed % 6]
+    kernel = Kernel(tkclib.with_warps(p.source, warps), check=False)
+    try:
+        want, got = arrays(p), arrays(p)
+        kernel.on("cpu", n=p.number, **want)
+        kernel.on(tkclib.DEVICE, n=p.number, **got)
+        for a in p.arguments:
+            why = differ(got[a.name].bits, want[a.name].bits, a.dtype, ULPS if a.name[0] == "m" else 0)
+            assert not why, f"{warps} warps, {a.name} ({a.dtype}): {why}"
+    finally:
+        kernel.close()
+
+
+def guarded(number, name, function, *args):
+    """Runs one thing under the log; False where the device is lost."""
+    log("run", number, name)
+    try:
+        function(*args)
+    except tkclib.Refused as e:
+        log("refused", number, name, e.text)
+    except Exception as e:
+        lost = isinstance(e, tkclib.DeviceError)
+        place = "" if isinstance(e, (AssertionError, tkclib.TkcError)) else traceback.format_exc()
+        log("lost" if lost else "failed", number, name, f"{e}{place}")
+        return not lost
+    else:
+        log("ok", number, name)
+    return True
+
+
+def random_mode(first, count, seconds, step=1):
+    end = time.monotonic() + seconds
+    for seed in range(first, first + count * step, step):
+        if time.monotonic() > end:
+            return
+        if not guarded(seed, f"program {seed}", compare, seed):
+            sys.exit(3)
+
+
+# ---- Repeated launches --------------------------------------------------------------------------
+
+REPEATED = {
+    "sum": "kernel k(x: in f32[64, 1024], y: out f32[64]) grid (i in 64) { y[i] = sum(x[i, 0 +: 1024]); }",
+    "softmax": "kernel k(x: in f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) {\n    let r = x[i, 0 +: 1024];\n    let e = exp(r - max(r));\n"
+               "    y[i, 0 +: 1024] = e / sum(e);\n}",
+    "columns": "kernel k(x: in f32[64, 1024], y: out f32[1, 1024]) grid (i in 16) { y[0 +: 1, i * 64 +: 64] = sum(x[0 +: 64, i * 64 +: 64], axis = 0); }",
+    "cumsum": "kernel k(x: in f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) { y[i, 0 +: 1024] = cumsum(x[i, 0 +: 1024]); }",
+    "sort": "kernel k(x: in f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) { y[i, 0 +: 1024] = sort(x[i, 0 +: 1024], 0); }",
+    "dot": "kernel k(x: in f32[64, 1024], y: out f32[64, 64]) grid (i in 2, j in 2) {\n    var acc = zeros([32, 32], f32);\n    for k in 0 .. 1024 step 32 {\n"
+           "        acc = dot(x[i * 32 +: 32, k +: 32], transpose(x[j * 32 +: 32, k +: 32]), acc);\n    }\n    y[i * 32 +: 32, j * 32 +: 32] = acc;\n}",
+    "atomics": "kernel k(x: in f32[64, 1024], y: inout i32[64], z: inout u64[1024]) grid (i in 64) {\n    let b = bitcast(x[i, 0 +: 1024], i32);\n"
+               "    atomic_add(y[b & 63], b);\n    atomic_max(z[(b >> 3) & 1023], u64(b));\n}",
+    "exchange": "kernel k(x: in f32[64, 1024], w: inout f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) {\n    w[i, 0 +: 1024] = x[i, 0 +: 1024];\n"
+                "    let t = w[i, (1023 - iota(1024))];\n    w[i, 0 +: 1024] = t + sum(t);\n    y[i, 0 +: 1024] = w[i, (iota(1024) * 5) & 1023];\n}",
+}
+
+
+def repeat(name, warps, times):
+    kernel = Kernel(tkclib.with_warps(REPEATED[name], warps), check=False)
+    rng = np.random.default_rng(1)
+    shapes = {"sum": {"y": (64,)}, "columns": {"y": (1, 1024)}, "dot": {"y": (64, 64)}, "atomics": {"y": (64,), "z": (1024,)}}.get(name, {"y": (64, 1024)})
+    kinds = {"y": np.int32, "z": np.uint64} if name == "atomics" else {}
+    given = {"x": rng.standard_normal((64, 1024)).astype(np.float32)}
+    if name == "exchange":
+        given["w"] = np.zeros((64, 1024), np.float32)
+    given.update({n: np.zeros(s, kinds.get(n, np.float32)) for n, s in shapes.items()})
+    start = {n: a.copy() for n, a in given.items()}
+    want = None
+    try:
+        with Mirror(tkclib.library().device(), given.values()) as mirror:
+            args = (tkclib.Arg_ * len(kernel.params))(*[tkclib._arg(given[n]) for n in kernel.params])
+            for arg, n in zip(args, kernel.params):
+                arg.tensor.data = mirror.address(given[n].ctypes.data)
+            for k in range(times):
+                for n in kernel.outputs():
+                    mirror.copy(mirror.address(given[n].ctypes.data), start[n].ctypes.data, start[n].nbytes, tkclib.TO_DEVICE)
+                kernel.launch(tkclib.DEVICE, args, False)
+                mirror.back()
+                bits = [given[n].tobytes() for n in kernel.outputs()]
+                want = want or bits
+                assert bits == want, f"launch {k} gives other bits"
+    finally:
+        kernel.close()
+
+
+def repeat_mode(times, first=0):
+    for number, (name, warps) in enumerate((n, w) for n in REPEATED for w in (1, 4, 32)):
+        if number >= first and not guarded(number, f"repeat {name} {warps} warps", repeat, name, warps, times):
+            sys.exit(3)
+
+
+if __name__ == "__main__":
+    {"random": random_mode, "repeat": repeat_mode}[sys.argv[1]](*map(int, sys.argv[2:]))
