@@ -130,7 +130,9 @@ static void general_walk(tk_checker *c, const tk_kernel_def *def, bool defaults)
     if (defaults) {
         text = values_text(c, def, cval);
     }
+    c->root.conditional += defaults; // a static_assert may demand that a default be replaced
     tk_kernel_walk(c, def, &env, NULL);
+    c->root.conditional -= defaults;
     tk_kernel_leave(c, &env);
     for (uint32_t i = before; text && i < c->diags->list.n; i++) {
         tk_note(c->diags, c->diags->list.at[i], (tk_span){0}, "%s", text);
