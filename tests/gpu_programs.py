@@ -105,8 +105,8 @@ REPEATED = {
     "columns": "kernel k(x: in f32[64, 1024], y: out f32[1, 1024]) grid (i in 16) { y[0 +: 1, i * 64 +: 64] = sum(x[0 +: 64, i * 64 +: 64], axis = 0); }",
     "cumsum": "kernel k(x: in f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) { y[i, 0 +: 1024] = cumsum(x[i, 0 +: 1024]); }",
     "sort": "kernel k(x: in f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) { y[i, 0 +: 1024] = sort(x[i, 0 +: 1024], 0); }",
-    "dot": "kernel k(x: in f32[64, 1024], y: out f32[64, 64]) grid (i in 2, j in 2) {\n    var acc = zeros([32, 32], f32);\n    for k in 0 .. 1024 step 32 {\n"
-           "        acc = dot(x[i * 32 +: 32, k +: 32], transpose(x[j * 32 +: 32, k +: 32]), acc);\n    }\n    y[i * 32 +: 32, j * 32 +: 32] = acc;\n}",
+    "dot": "kernel k(x: in f32[64, 1024], y: out f32[64, 64]) grid (i in 2, j in 2) {\n    var acc = zeros([32, 32], f32);\n    for c in 0 .. 1024 step 32 {\n"
+           "        acc = dot(x[i * 32 +: 32, c +: 32], transpose(x[j * 32 +: 32, c +: 32]), acc);\n    }\n    y[i * 32 +: 32, j * 32 +: 32] = acc;\n}",
     "atomics": "kernel k(x: in f32[64, 1024], y: inout i32[64], z: inout u64[1024]) grid (i in 64) {\n    let b = bitcast(x[i, 0 +: 1024], i32);\n"
                "    atomic_add(y[b & 63], b);\n    atomic_max(z[(b >> 3) & 1023], u64(b));\n}",
     "exchange": "kernel k(x: in f32[64, 1024], w: inout f32[64, 1024], y: out f32[64, 1024]) grid (i in 64) {\n    w[i, 0 +: 1024] = x[i, 0 +: 1024];\n"
