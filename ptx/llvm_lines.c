@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places in the source: .file and .loc lines in PTX, which assemblers and profilers show. Nothing
-// else of debug information is made, so the code is the same with and without.
+// else of debug information is made.
 //
 // An op belongs to the innermost place that it was inlined from: the line of the file that it
 // stands in, be it a function of std/.
