@@ -302,6 +302,9 @@ static void run_jit(assembly *s) {
               j->complete(s->link) == 0 && j->cubin_size(s->link, &size) == 0 && size > 0;
     s->said = ok ? jit_text(s, j->info_size, j->info) : jit_text(s, j->error_size, j->error);
     s->failed = !ok;
+    // The assembler's own lines: the linker's, which follow, count what the system keeps as well.
+    const char *linker = ok ? strstr(s->said, "\ninfo") : NULL;
+    s->said = linker ? tk_strndup(s->arena, s->said, (size_t)(linker - s->said)) : s->said;
     if (ok) {
         void *cubin = tk_alloc(s->arena, size);
         if (j->cubin(s->link, cubin) == 0) {
