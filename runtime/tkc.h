@@ -76,8 +76,7 @@ typedef struct tkc_text {
 } tkc_text;
 TKC_API void tkc_text_free(tkc_text *t); /* t or t->at may be NULL */
 
-/* ---- Reports
- * ---------------------------------------------------------------------------------------- */
+/* ---- Reports */
 TKC_API void tkc_report_destroy(tkc_report *r);        /* NULL is fine */
 TKC_API size_t tkc_report_errors(const tkc_report *r); /* 0 for NULL, as the next */
 TKC_API size_t tkc_report_warnings(const tkc_report *r);
@@ -88,8 +87,7 @@ TKC_API const char *tkc_report_text(tkc_report *r, bool colour);
  * helps}. Owned by the report. */
 TKC_API const char *tkc_report_json(tkc_report *r);
 
-/* ---- Config
- * ----------------------------------------------------------------------------------------- */
+/* ---- Config */
 /* NULL only when out of memory. Settings are copied; user pointers must live as long as the
  * context. */
 TKC_API tkc_config *tkc_config_create(void);
@@ -120,14 +118,12 @@ TKC_API void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *
    may share a folder. What cannot be read or written there is compiled again, never an error. */
 TKC_API tkc_status tkc_config_cache(tkc_config *c, const char *folder, uint64_t max_bytes);
 
-/* ---- Context
- * ---------------------------------------------------------------------------------------- */
+/* ---- Context */
 TKC_API tkc_status tkc_context_create(const tkc_config *config,
                                       tkc_context **context); /* config NULL: defaults */
 TKC_API void tkc_context_destroy(tkc_context *context);
 
-/* ---- Programs
- * --------------------------------------------------------------------------------------- */
+/* ---- Programs */
 /* Parses and checks. `name` is used in messages and as the place from which imports are resolved.
  * The text is copied. */
 TKC_API tkc_status tkc_program_from_string(tkc_context *context, const char *name, const char *text,
@@ -141,8 +137,7 @@ TKC_API size_t tkc_program_kernel_count(const tkc_program *program);
 TKC_API const char *tkc_program_kernel_name(const tkc_program *program,
                                             size_t i); /* NULL past the end */
 
-/* ---- Kernels
- * ---------------------------------------------------------------------------------------- */
+/* ---- Kernels */
 /* A compile-time parameter set by text: {"BM", "64"}, {"T", "f32"}, {"mask", "causal"}. */
 typedef struct tkc_define {
     const char *name;
@@ -219,8 +214,7 @@ TKC_API size_t tkc_kernel_variant_count(const tkc_kernel *kernel);
    than another; on a GPU there are at most 17 for one set of compile-time parameters and target. */
 TKC_API tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out);
 
-/* ---- Arguments
- * -------------------------------------------------------------------------------------- */
+/* ---- Arguments */
 typedef struct tkc_tensor {
     void *data; /* aligned to the element; may be NULL where there are no elements */
     tkc_dtype dtype;
@@ -262,8 +256,7 @@ TKC_API tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t n
                                const tkc_size *sizes, size_t nsizes, tkc_arg *resolved,
                                tkc_report **report);
 
-/* ---- Devices and launches
- * --------------------------------------------------------------------------- */
+/* ---- Devices and launches */
 /* "cpu"; "cuda" or "cuda:0", "cuda:1", ...: NVIDIA GPUs; "auto": "cuda" where this build, the
    driver and the GPU can, else "cpu". Names that are unknown or of no use here fail with
    TKC_ERROR_DEVICE and a report that says why.
@@ -327,8 +320,7 @@ TKC_API tkc_status tkc_device_copy(tkc_device *device, void *to, const void *fro
 /* Waits for everything on the device; reports what failed since. */
 TKC_API tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report);
 
-/* ---- Code for GPUs, made without one
- * --------------------------------------------------------------------------------- */
+/* ---- Code for GPUs, made without one */
 /* What code can be compiled for; all names are of the form "sm_90a". Oldest first; false past the
    end. What ends in `a` runs on that compute capability alone, the rest, as PTX, on all later ones
    too. */
@@ -385,8 +377,7 @@ typedef struct tkc_gpu {
 /* GPU i of `gpus`, the one that device "cuda:i" is. */
 TKC_API tkc_status tkc_gpu_info(tkc_context *context, size_t i, tkc_gpu *out);
 
-/* ---- Looking inside
- * --------------------------------------------------------------------------------- */
+/* ---- Looking inside */
 /* The syntax tree of the program's own file. */
 TKC_API tkc_status tkc_program_dump_ast(tkc_program *program, tkc_text *out);
 /* The IR after `pass` (NULL: after all; "build": before the first), for arguments as in
@@ -407,8 +398,7 @@ TKC_API bool tkc_pass_info(size_t i, const char **name, const char **what);
 TKC_API tkc_status tkc_format(tkc_context *context, const char *name, const char *text, size_t size,
                               tkc_text *out, tkc_report **report);
 
-/* ---- The folder of tkc_config_cache
- * ------------------------------------------------------------------------------- */
+/* ---- The folder of tkc_config_cache */
 /* Entries and their bytes; zeros where there is no such folder. */
 TKC_API tkc_status tkc_cache_size(const char *folder, uint64_t *entries, uint64_t *bytes);
 /* Removes all entries; what is no entry stays. `entries`: how many; may be NULL. */
