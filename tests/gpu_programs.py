@@ -11,8 +11,8 @@ import numpy as np
 
 import random_programs
 import tkclib
-from judge import _log as log
-from tkclib import Array, Kernel, Mirror
+from judge import Guarded, LAYOUTS, log
+from tkclib import Kernel, Mirror
 
 WARPS = (4, 1, 2, 8, 16, 32)
 ULPS = 8  # of functions with an error bound: twice that of one
@@ -36,6 +36,7 @@ def steps(a):
 
 def differ(got, want, dtype, ulps):
     """Where two arrays are not the same, as a text, or None."""
+    got, want = np.ascontiguousarray(got), np.ascontiguousarray(want)
     unsigned = f"u{got.itemsize}"
     bad = (got.reshape(-1).view(unsigned) != want.reshape(-1).view(unsigned)) & ~(nans(got, dtype) & nans(want, dtype))
     if ulps and bad.any():
@@ -51,20 +52,33 @@ def differ(got, want, dtype, ulps):
 
 # ---- Random programs ----------------------------------------------------------------------------
 
-def arrays(p):
-    return {a.name: Array(np.array(a.bits).view(tkclib.STORAGE[a.dtype]), a.dtype) for a in p.arguments}
+def tensors(p, layouts):
+    """The arguments of a program, each laid out in a larger buffer."""
+    made = {}
+    for a, layout in zip(p.arguments, layouts):
+        t = made[a.name] = Guarded(a.bits.shape, a.dtype, layout)
+        t.fill(1 if a.dtype == "bool" else 0x5A)
+        t.array.bits[...] = a.bits.view(tkclib.STORAGE[a.dtype])
+    return made
+
+
+def launch(kernel, device, p, given):
+    kernel.on(device, n=p.number, **{name: t.array for name, t in given.items()})
+    for name, t in given.items():
+        t.check(name)
 
 
 def compare(seed):
     p = random_programs.generate(seed, math=seed % 3 == 0, most=4096 if seed % 7 == 0 else 1024)
     warps = WARPS[seed % 6]
+    layouts = [p.r.choice(("dense",) * 4 + LAYOUTS) for _ in p.arguments]
     kernel = Kernel(tkclib.with_warps(p.source, warps), check=False)
     try:
-        want, got = arrays(p), arrays(p)
-        kernel.on("cpu", n=p.number, **want)
-        kernel.on(tkclib.DEVICE, n=p.number, **got)
+        want, got = tensors(p, layouts), tensors(p, ["dense"] * len(layouts) if seed % 2 else layouts)
+        launch(kernel, "cpu", p, want)
+        launch(kernel, tkclib.DEVICE, p, got)
         for a in p.arguments:
-            why = differ(got[a.name].bits, want[a.name].bits, a.dtype, ULPS if a.name[0] == "m" else 0)
+            why = differ(got[a.name].array.bits, want[a.name].array.bits, a.dtype, ULPS if a.name[0] == "m" else 0)
             assert not why, f"{warps} warps, {a.name} ({a.dtype}): {why}"
     finally:
         kernel.close()

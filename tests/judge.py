@@ -174,7 +174,7 @@ def test(*cases):
     return register
 
 
-def _log(*words):
+def log(*words):
     """One line to the file that TKC_TEST_LOG names: what is about to run, and how it ended."""
     if "TKC_TEST_LOG" in os.environ:
         with open(os.environ["TKC_TEST_LOG"], "a", encoding="utf-8") as f:
@@ -211,9 +211,9 @@ def main():
     for number, (name, function, case) in enumerate(_tests):
         if number < first or not all(word in name for word in words):
             continue
-        _log("run", number, name)
+        log("run", number, name)
         end, text = _run(name, function, case, verbose)
-        _log(end, number, name, text)
+        log(end, number, name, text)
         count[end] += 1
         if end == "lost":
             break

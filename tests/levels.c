@@ -253,6 +253,9 @@ static verdict run(program *p, const way *w) {
         e2e_say(&r, guard.text);
     }
     tk_arena_release(&arena);
+    for (char *at = r.text; *at; at++) {
+        *at = *at == '\n' ? ' ' : *at;
+    }
     if (v != OK) {
         snprintf(p->why, sizeof p->why, "level %d, %d warps, %s: %s", (int)w->level, w->warps,
                  w->arch, r.text);

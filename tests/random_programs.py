@@ -66,7 +66,7 @@ class Generator:
         self.r = random.Random(seed)
         self.seed, self.pow2, self.most, self.math = seed, pow2, most, math
         self.lines, self.functions, self.params, self.arguments = [], [], [], []
-        self.pool, self.count, self.depth, self.budget = [], 0, 1, self.r.randint(4, 14)
+        self.pool, self.count, self.depth, self.budget = [], 0, 1, self.r.choice((5, 8, 12, 12, 16, 30))
 
     # ---- Pieces ---------------------------------------------------------------------------------
 
