@@ -3,6 +3,8 @@
 #
 #     gpu_programs.py random FIRST COUNT SECONDS [STEP]
 #     gpu_programs.py repeat TIMES
+#     gpu_programs.py show SEED       prints that program as it runs here
+#     gpu_programs.py shrink SEED     prints a smaller program that still gives other bits
 import sys
 import time
 import traceback
@@ -63,25 +65,48 @@ def tensors(p, layouts):
 
 
 def launch(kernel, device, p, given):
-    kernel.on(device, n=p.number, **{name: t.array for name, t in given.items()})
+    args = dict({name: t.array for name, t in given.items()}, n=p.number)
+    kernel.on(device, **{name: args[name] for name in kernel.params})
     for name, t in given.items():
         t.check(name)
 
 
-def compare(seed):
+def program(seed):
+    """A program, its text with warps, and how its tensors lie on each device."""
     p = random_programs.generate(seed, math=seed % 3 == 0, most=4096 if seed % 7 == 0 else 1024)
-    warps = WARPS[seed % 6]
+    p.source = tkclib.with_warps(p.source, WARPS[seed % 6])
     layouts = [p.r.choice(("dense",) * 4 + LAYOUTS) for _ in p.arguments]
-    kernel = Kernel(tkclib.with_warps(p.source, warps), check=False)
+    return p, layouts, ["dense"] * len(layouts) if seed % 2 else layouts
+
+
+def compare(seed, source=None):
+    p, cpu, gpu = program(seed)
+    kernel = Kernel(source or p.source, check=False)
     try:
-        want, got = tensors(p, layouts), tensors(p, ["dense"] * len(layouts) if seed % 2 else layouts)
+        want, got = tensors(p, cpu), tensors(p, gpu)
         launch(kernel, "cpu", p, want)
         launch(kernel, tkclib.DEVICE, p, got)
         for a in p.arguments:
             why = differ(got[a.name].array.bits, want[a.name].array.bits, a.dtype, ULPS if a.name[0] == "m" else 0)
-            assert not why, f"{warps} warps, {a.name} ({a.dtype}): {why}"
+            assert not why, f"{WARPS[seed % 6]} warps, {a.name} ({a.dtype}): {why}"
     finally:
         kernel.close()
+
+
+def fails(seed, source):
+    try:
+        compare(seed, source)
+    except (AssertionError, tkclib.DeviceError):
+        return True
+    except tkclib.TkcError:
+        pass
+    return False
+
+
+def shrink_mode(seed):
+    """Prints the least program found that gives other bits; where the device fails, the shrinking ends there."""
+    print(random_programs.shrink(program(seed)[0].source, lambda source: fails(seed, source)))
+    compare(seed)
 
 
 def guarded(number, name, function, *args):
@@ -163,4 +188,4 @@ def repeat_mode(times, first=0):
 
 
 if __name__ == "__main__":
-    {"random": random_mode, "repeat": repeat_mode}[sys.argv[1]](*map(int, sys.argv[2:]))
+    {"random": random_mode, "repeat": repeat_mode, "shrink": shrink_mode, "show": lambda seed: print(program(seed)[0].source)}[sys.argv[1]](*map(int, sys.argv[2:]))

@@ -634,6 +634,32 @@ def nice_bits(t, n):
     return v.astype(f).view(f"u{WIDTH[t] // 8}")
 
 
+def blocks(lines, at):
+    """Ranges of lines to try without: from `at`, the block that begins there, or its two ends alone."""
+    if lines[at].endswith("{"):
+        depth = len(lines[at]) - len(lines[at].lstrip())
+        end = next((k for k in range(at + 1, len(lines)) if len(lines[k]) - len(lines[k].lstrip()) == depth and lines[k].strip() == "}"), None)
+        if end:
+            yield lines[:at] + lines[end + 1:]
+            yield lines[:at] + lines[at + 1:end] + lines[end + 1:]
+    for size in (16, 8, 4, 2, 1):
+        if at - size + 1 >= 0:
+            yield lines[:at - size + 1] + lines[at + 1:]
+
+
+def shrink(source, fails):
+    """A smaller program that still fails: lines are left out as long as `fails` holds of the rest."""
+    lines, again = source.split("\n"), True
+    while again:
+        again, at = False, len(lines) - 1
+        while at >= 0:
+            smaller = next((rest for rest in blocks(lines, min(at, len(lines) - 1)) if fails("\n".join(rest))), None)
+            if smaller:
+                lines, again = smaller, True
+            at = min(at - 1, len(lines) - 1)
+    return "\n".join(lines)
+
+
 def generate(seed, **options):
     return Generator(seed, **options).program()
 
