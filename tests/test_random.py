@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Random programs give the same bits as built, after the tile passes and laid out; their PTX assembles where ptxas is found.
 #
-#     test_random.py [FIRST [COUNT]]
+#     test_random.py [FIRST [COUNT [SECONDS]]]    SECONDS: after these no more are begun
 import concurrent.futures
 import os
 import pathlib
@@ -9,16 +9,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import random_programs
 
-FIRST, COUNT = (int(a) for a in (sys.argv[1:] + ["0", "300"][len(sys.argv) - 1:]))
-BATCH, SAMPLE = 50, 24  # programs a process; PTX files that are assembled
+FIRST, COUNT, SECONDS = (int(a) for a in (sys.argv[1:] + ["0", "300", "40"][len(sys.argv) - 1:]))
+END = time.monotonic() + SECONDS
+BATCH, SAMPLE = 20, 24  # programs a process; PTX files that are assembled
 LEVELS = os.environ.get("LEVELS")
 
 
 def run(folder, batch):
     """The lines of a batch that say no ok; where the process dies, the program that killed it."""
+    if time.monotonic() > END:
+        return 0, []
     stems = [str(folder / str(n)) for n in batch]
     try:
         done = subprocess.run([LEVELS, "-p", str(folder), *stems], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
@@ -29,6 +33,25 @@ def run(folder, batch):
     bad = [line for line in ended.values() if not line.endswith(" ok")]
     lost = next((stem for stem in stems if stem not in ended), None)
     return len(ended), bad + ([f"{lost} failed: {why}"] if lost else [])
+
+
+def smaller(stem):
+    """The least program found that fails as this one does; half a minute is spent on it."""
+    until = time.monotonic() + 30
+    trial = stem.with_name(f"{stem.name}-smaller")
+    trial.with_suffix(".arg").write_bytes(stem.with_suffix(".arg").read_bytes())
+
+    def fails(source):
+        if time.monotonic() > until:
+            return False
+        trial.with_suffix(".tk").write_text(source)
+        try:
+            done = subprocess.run([LEVELS, str(trial)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=False)
+        except subprocess.TimeoutExpired:
+            return True
+        out = done.stdout.decode()
+        return done.returncode < 0 or (" failed: " in out and "error:" not in out)
+    return random_programs.shrink(stem.with_suffix(".tk").read_text(), fails)
 
 
 def assembles(ptx):
@@ -58,7 +81,7 @@ def main():
         for line in bad:
             stem = pathlib.Path(line.split(" ")[0])
             if stem.with_suffix(".tk").exists():
-                print(f"--- {stem.name}\n{stem.with_suffix('.tk').read_text()}")
+                print(f"--- {stem.name}, made smaller:\n{smaller(stem)}")
                 break
         print(f"{sum(n for n, _ in results)} programs, {len(refused)} refused for a GPU, {len(sample)} of {len(files)} assembled, {len(bad)} failed")
         sys.exit(1 if bad or len(odd) > COUNT // 10 else 0)
