@@ -5,17 +5,6 @@
 
 enum { MOST_REGS = 256 };
 
-static void fill(tk_emit *e, const tk_op *op) {
-    for (uint32_t i = 0; i < op->nres; i++) {
-        const tk_type *t = tk_value_type(e->f, op->res[i]);
-        const uint32_t n = tk_emit_regs(e, op->res[i]);
-        LLVMValueRef *x = tk_emit_new(e, op->res[i]);
-        for (uint32_t r = 0; r < n; r++) {
-            x[r] = LLVMGetUndef(tk_emit_type(e, t->dtype));
-        }
-    }
-}
-
 static bool fits(tk_emit *e, const tk_op *op, tk_vid v) {
     if (tk_value_type(e->f, v)->kind != TK_T_VALUE || tk_emit_regs(e, v) <= MOST_REGS) {
         return true;
@@ -31,13 +20,11 @@ static bool fits(tk_emit *e, const tk_op *op, tk_vid v) {
 bool tk_emit_fits(tk_emit *e, const tk_op *op) {
     for (uint32_t i = 0; i < op->nopnd; i++) {
         if (!fits(e, op, op->opnd[i])) {
-            fill(e, op);
             return false;
         }
     }
     for (uint32_t i = 0; i < op->nres; i++) {
         if (!fits(e, op, op->res[i])) {
-            fill(e, op);
             return false;
         }
     }
@@ -186,7 +173,6 @@ bool tk_emit_combine_ok(tk_emit *e, const tk_op *op) {
     const char *why = fault_of(e, op->reg[0]);
     if (why) {
         tk_emit_refuse(e, op, "%s", why);
-        fill(e, op);
     }
     return !why;
 }

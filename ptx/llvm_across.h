@@ -6,8 +6,7 @@
 
 #include "ptx/llvm_build.h"
 
-// Refuses an op with a tile of more registers a thread than code is made for; its results are then
-// filled with anything.
+// Refuses an op with a tile of more registers a thread than code is made for.
 bool tk_emit_fits(tk_emit *e, const tk_op *op);
 
 // Takes room for n elements from *end on and gives its place.

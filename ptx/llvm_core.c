@@ -15,6 +15,14 @@ uint32_t tk_emit_regs(const tk_emit *e, tk_vid v) {
 }
 
 LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v) {
+    if (!e->value[v] && e->refused) { // the ops after the refused one were left out
+        const uint32_t n = tk_emit_regs(e, v);
+        LLVMTypeRef t = tk_emit_type(e, tk_value_type(e->f, v)->dtype);
+        e->value[v] = TK_NEW_ARRAY(e->arena, LLVMValueRef, n);
+        for (uint32_t r = 0; r < n; r++) {
+            e->value[v][r] = LLVMGetUndef(t);
+        }
+    }
     TK_CHECK(e->arena, e->value[v] != NULL);
     return e->value[v];
 }
