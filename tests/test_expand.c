@@ -210,6 +210,18 @@ static void check_random(const math_fn *f, bool wide) {
     kernel_close(k);
 }
 
+// A row of numops.def with an error bound is in the reference table, and so in every test below.
+Test(expand, every_bounded_op_has_a_reference) {
+    for (int op = 0; op < TK_NUM_COUNT; op++) {
+        const char *name = tk_numop_name((tk_numop)op);
+        bool found = tk_numop_is_exact((tk_numop)op);
+        for (int i = 0; i < MATH_FNS && !found; i++) {
+            found = strcmp(math_fns[i].name, name) == 0;
+        }
+        cr_assert(found, "'%s' has no row in math_fns (tests/math_ref.h)", name);
+    }
+}
+
 Test(expand, special_values) {
     for (int i = 0; i < MATH_FNS; i++) {
         check_special(&math_fns[i], false);
