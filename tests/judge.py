@@ -184,9 +184,13 @@ def log(*words):
 def _run(name, function, case, verbose):
     """How a test ended: ok, refused, failed, or lost: the device with it."""
     worst.clear()
+    tkclib.refusals.clear()
+    tkclib.launches[0] = 0
     start = time.monotonic()
     try:
         function(*case)
+        if tkclib.refusals and not tkclib.launches[0]:
+            raise tkclib.Refused("nothing ran", tkclib.refusals[0])
     except tkclib.Refused as e:
         print(f"refused {name}: {e.text.split(chr(10))[0]}", flush=True)
         return "refused", e.text
@@ -213,6 +217,8 @@ def main():
             continue
         log("run", number, name)
         end, text = _run(name, function, case, verbose)
+        for reason in set(tkclib.refusals):
+            log("note", number, name, reason)
         log(end, number, name, text)
         count[end] += 1
         if end == "lost":

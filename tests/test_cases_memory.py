@@ -86,7 +86,7 @@ def test_A063_B40_B42_any_offset_and_stride(dtype):
             y = Out(x.shape, dtype, layout)
             launch(k, x=x, y=y)
             assert (codes_of(y.array) == codes_of(Array(x.bits, dtype))).all()
-    assert k.variants() <= 8, k.variants()
+    assert k.variants() <= (8 if tkclib.DEVICE == "cpu" else 17), k.variants()
 
 
 @test("i32", "i64", "u8", "u64")
@@ -416,7 +416,8 @@ def test_B50_B17_sizes_in_any_order():
                 y = np.full(1, np.nan, np.float32)
                 f(x=v, y=y)
                 assert y[0] == (np.arange(n) % 10).sum(), (n, step)
-    assert k.variants() <= 7 and plain.variants() == 1, (k.variants(), plain.variants())
+    facts = 1 if tkclib.DEVICE == "cpu" else 4  # of a tensor, that a GPU specialises on
+    assert k.variants() <= 7 * facts and plain.variants() <= facts, (k.variants(), plain.variants())
 
 
 @test()

@@ -8,7 +8,7 @@
 # None for an optional parameter that is not given. Launches run in check mode. Failures raise TkcError with the report's text.
 #
 # TKC_TEST_DEVICE=cuda runs kernels on a GPU: whole buffers are copied there and back, check mode is off, and what the GPU back
-# end cannot compile raises Refused. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or shipped file.
+# end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or shipped file.
 import atexit
 import ctypes
 import os
@@ -78,6 +78,8 @@ WARPS = os.environ.get("TKC_TEST_WARPS")
 REFUSALS = ("cannot be compiled for",)  # in the texts of refusals
 (TO_DEVICE, FROM_DEVICE) = range(2)
 MOST_BYTES = 6 << 30  # of the buffers of one launch on a GPU
+refusals = []  # texts, of launches that ran on the CPU instead
+launches = [0]  # how many ran where they were to run
 
 
 def library_path():
@@ -336,7 +338,14 @@ class Kernel:
         atexit.register(self.close)
 
     def __call__(self, **given):
-        self.on(DEVICE, **given)
+        try:
+            self.on(DEVICE, **given)
+            launches[0] += 1
+        except Refused as e:
+            if DEVICE == "cpu":
+                raise
+            refusals.append(e.text)
+            self.on("cpu", **given)
 
     def on(self, device, **given):
         """Launches on a device by name."""
