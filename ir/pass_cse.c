@@ -3,13 +3,11 @@
 //
 // in:    any level
 // out:   of pure ops (and loads) with the same operands, attributes, fast flags and layouts the
-// later ones are
-//        replaced by the first where it is visible
+//        later ones are replaced by the first where it is visible
 // keeps: all values bit for bit, effects and their order; the place of the first
 // needs: nothing
 // when not: ops with regions; loads across a region's boundary or anything that may write a tensor
-// (any tensor:
-//           a program's tensors are not compared)
+//           (any tensor: a program's tensors are not compared)
 #include "ir/pass_util.h"
 
 #include <string.h>

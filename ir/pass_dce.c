@@ -4,7 +4,9 @@
 // in:    any level
 // out:   each op has an effect or a result that something with an effect depends on
 // keeps: effects, their order and their values; while loops (they may not end); asserts, assumes,
-// prints needs: nothing when not: functions are removed only where a kernel says what is reached
+//        prints
+// needs: nothing
+// when not: functions are removed only where a kernel says what is reached
 #include "ir/pass_util.h"
 
 #include <string.h>

@@ -3,11 +3,11 @@
 //
 // in:    any level
 // out:   no exact op on constants alone (scalars and uniform tiles), no if on a constant, no loop
-// known to
-//        run never, no identity of fold_identity.c
+//        known to run never, no identity of fold_identity.c
 // keeps: all values bit for bit, the sign of zeros and the payload of NaNs included; effects and
-// their order needs: nothing when not: functions with an error bound (they may differ between
-// targets); float identities that
+//        their order
+// needs: nothing
+// when not: functions with an error bound (they may differ between targets); float identities that
 //           are not exact for every operand (x * 1, x + 0)
 #include "ir/fold_internal.h"
 

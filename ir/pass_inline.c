@@ -2,10 +2,10 @@
 // inline: puts the body of each called function in place of the call.
 //
 // in:    tile level; functions in the order callees before callers
-// out:   no call; functions that were called are gone (of a module with a kernel, all but the
-// kernel) keeps: the order of effects; each op's place, followed by the places of the calls that
-// led there needs: nothing when not: a function would pass 200000 ops, or TK_MAX_REGION_DEPTH
-// regions within each other: an
+// out:   no call; functions that were called are gone (of a module with a kernel, all but it)
+// keeps: the order of effects; each op's place, followed by those of the calls that led there
+// needs: nothing
+// when not: a function would pass 200000 ops, or TK_MAX_REGION_DEPTH regions within each other: an
 //           error at the call. Recursion cannot be written: a call names a function before its own.
 #include "ir/pass_util.h"
 

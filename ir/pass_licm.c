@@ -3,15 +3,13 @@
 //
 // in:    any level
 // out:   no pure op directly in the body of a for or while has only operands from outside of it,
-// but for
-//        constants, iotas and broadcasts
+//        but for constants, iotas and broadcasts
 // keeps: all values bit for bit; effects and their order
 // needs: cse (else equal ops move each)
 // when not: loads (what they read may change); ops in an if inside the loop (they may not run
-// often); ops with
-//           regions. Constants, iotas and broadcasts stay: making them again costs less than
-//           holding a tile through the loop; where an op that moves uses one, it gets a copy of its
-//           own outside.
+//           often); ops with regions. Constants, iotas and broadcasts stay: making them again costs
+//           less than holding a tile through the loop; where an op that moves uses one, it gets a
+//           copy of its own outside.
 // Nothing traps, so that it is right to compute what a loop of no iterations would not have.
 #include "ir/pass_util.h"
 

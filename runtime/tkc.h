@@ -2,15 +2,16 @@
 // tkc: tile kernels as a C library.
 //
 // The data model, from the outside in:
-//   config   what a context is made with: allocator, threads, import and print callbacks. A plain
-//   bag of settings. context  owns what is shared. Everything else is made from one and must be
-//   destroyed before it. program  one source (a file or a string) with what it imports, parsed and
-//   checked. Immutable. kernel   a kernel of a program, with some compile-time parameters set.
-//   Compiled when first launched with arguments
-//            that need a new variant; variants are kept.
-//   device   where kernels run: "cpu"; chosen by name.
-//   tensor   the caller's memory with element type, sizes and strides; never owned, never freed
-//   here. report   what was found: errors, warnings with places, notes and helps, as text or JSON.
+// - config   What a context is made with: allocator, threads, import and print callbacks. A plain
+//            bag of settings.
+// - context  Owns what is shared. Everything else is made from one and must be destroyed before it.
+// - program  One source (a file or a string) with what it imports, parsed and checked. Immutable.
+// - kernel   A kernel of a program, with some compile-time parameters set. Compiled when first
+//            launched with arguments that need a new variant; variants are kept.
+// - device   Where kernels run: "cpu", "cuda"; chosen by name.
+// - tensor   The caller's memory with element type, sizes and strides; never owned, never freed
+//            here.
+// - report   What was found: errors, warnings with places, notes and helps, as text or JSON.
 //
 // Errors. Functions that can fail return a tkc_status. Those with a `report` argument put the
 // messages there: if `report` is not NULL, *report receives a new report (also on success, when
