@@ -3,8 +3,8 @@
 #
 #     gpu_programs.py random FIRST COUNT SECONDS [STEP]
 #     gpu_programs.py repeat TIMES
-#     gpu_programs.py show SEED       prints that program as it runs here
-#     gpu_programs.py shrink SEED     prints a smaller program that still gives other bits
+#     gpu_programs.py show SEED         prints that program as it runs here
+#     gpu_programs.py shrink SEED ...   prints the shortest of them, made smaller as long as they give other bits
 import sys
 import time
 import traceback
@@ -103,10 +103,12 @@ def fails(seed, source):
     return False
 
 
-def shrink_mode(seed):
-    """Prints the least program found that gives other bits; where the device fails, the shrinking ends there."""
-    print(random_programs.shrink(program(seed)[0].source, lambda source: fails(seed, source)))
-    compare(seed)
+def shrink_mode(*seeds):
+    """Prints the three shortest of these programs, made smaller for as long as they give other bits."""
+    for seed in sorted(seeds, key=lambda n: len(program(n)[0].source))[:3]:
+        until = time.monotonic() + 25
+        print(f"// program {seed}")
+        print(random_programs.shrink(program(seed)[0].source, lambda source: time.monotonic() < until and fails(seed, source)), flush=True)
 
 
 def guarded(number, name, function, *args):
