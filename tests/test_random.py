@@ -66,7 +66,7 @@ def main():
     with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(2) as pool:
         folder = pathlib.Path(name)
         for n in range(FIRST, FIRST + COUNT):  # each fourth with extents that no GPU takes
-            random_programs.write(random_programs.generate(n, pow2=n % 4 != 3), folder / str(n))
+            random_programs.write(random_programs.generate(n, pow2=n % 4 != 3, math=n % 4 == 1), folder / str(n))
         batches = [range(n, min(n + BATCH, FIRST + COUNT)) for n in range(FIRST, FIRST + COUNT, BATCH)]
         results = list(pool.map(lambda b: run(folder, b), batches))
         bad = [line for _, lines in results for line in lines]
