@@ -8,7 +8,10 @@ help:
 	@echo "make demo   install what is missing, build, run the example kernels on the CPU"
 	@echo "make test   install what is missing, build, run all tests that need no GPU"
 
-demo: prepare
+demo:
+	@scripts/install-deps
+	@cmake --preset release
+	@cmake --build --preset release --target tkc -j$(JOBS)
 	@PATH="$(CURDIR)/$(BUILD):$$PATH" TKC="$(CURDIR)/$(BUILD)/tkc" bash examples/demo.sh
 
 test: prepare
