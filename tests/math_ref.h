@@ -94,7 +94,8 @@ static inline bool math_open(xrun *x, const char *name, int arity, const char *t
 }
 
 static inline long double math_ref(const math_fn *f, bool wide, long double a, long double b) {
-    if (wide && isfinite(a) && isfinite(b)) { // some powl have -inf wrong
+    // Some powl have -inf wrong.
+    if (wide && isfinite(a) && (f->arity == 1 || isfinite(b))) {
         return f->arity > 1 ? f->in_long_2(a, b) : f->in_long(a);
     }
     return f->arity > 1 ? (long double)f->in_f64_2((double)a, (double)b)
