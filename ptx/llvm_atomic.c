@@ -110,7 +110,6 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
     LLVMValueRef own = tk_emit_view_owner(e, &v);
     if (own) {
         tk_emit_scratch(e, op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
-        tk_emit_barrier(e);
     }
     fence(e, op, true);
     for (uint32_t r = 0; r < n; r++) {

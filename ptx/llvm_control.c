@@ -61,6 +61,7 @@ static void branch(tk_emit *e, tk_op *op) {
     for (int i = 0; i < 2; i++) {
         LLVMPositionBuilderAtEnd(e->b, side[i]);
         restore(e, before, false);
+        tk_emit_area_unknown(e);
         tk_emit_region(e, op->reg[i]);
         from[i] = LLVMGetInsertBlock(e->b);
         LLVMBuildBr(e->b, join);
@@ -69,6 +70,7 @@ static void branch(tk_emit *e, tk_op *op) {
         }
     }
     restore(e, after, true);
+    tk_emit_area_unknown(e);
     LLVMPositionBuilderAtEnd(e->b, join);
     for (uint32_t k = 0; k < op->nres; k++) {
         phis(e, op->res[k]);
@@ -131,6 +133,7 @@ static void loop(tk_emit *e, tk_op *op) {
     LLVMAddIncoming(tk_emit_get(e, index)[0], &from, &before, 1);
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, count, n, ""), body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
+    tk_emit_area_unknown(e);
     tk_emit_region(e, r);
     LLVMValueRef next = LLVMBuildAdd(e->b, tk_emit_get(e, index)[0], step, "");
     LLVMValueRef more = LLVMBuildAdd(e->b, count, one, "");
@@ -142,6 +145,7 @@ static void loop(tk_emit *e, tk_op *op) {
         incoming(e, r->args.at[1 + k], r->last->opnd[k], last);
     }
     LLVMPositionBuilderAtEnd(e->b, end);
+    tk_emit_area_unknown(e);
     tk_emit_order_region(e, r);
 }
 
@@ -161,9 +165,11 @@ static void loop_while(tk_emit *e, tk_op *op) {
         rename_value(e, r->args.at[k], cond->args.at[k]);
         rename_value(e, op->res[k], cond->args.at[k]);
     }
+    tk_emit_area_unknown(e);
     tk_emit_region(e, cond);
     LLVMBuildCondBr(e->b, tk_emit_get(e, cond->last->opnd[0])[0], body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
+    tk_emit_area_unknown(e);
     tk_emit_region(e, r);
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
     LLVMBuildBr(e->b, head);
@@ -171,6 +177,7 @@ static void loop_while(tk_emit *e, tk_op *op) {
         incoming(e, cond->args.at[k], r->last->opnd[k], last);
     }
     LLVMPositionBuilderAtEnd(e->b, end);
+    tk_emit_area_unknown(e);
     tk_emit_order_region(e, cond);
     tk_emit_order_region(e, r);
 }

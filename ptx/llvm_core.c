@@ -247,14 +247,67 @@ void tk_emit_for_end(tk_emit *e, tk_emit_loop *l) {
 
 // ---- Shared memory
 
+// Areas of shared memory. `read` are those that some thread may still read: what was used since the
+// last barrier. An area is written only when it meets none of them.
+struct tk_scratch {
+    tk_area_mark now; // the op being emitted, and its area
+    uint32_t next;    // where the next small area goes
+    bool unknown;     // anything may still be read
+    TK_VEC(tk_area_mark) read;
+};
+
+enum { SMALL = 1024, SMALL_AREAS = 8192, AREA_ALIGN = 16 };
+
+static struct tk_scratch *areas(tk_emit *e) {
+    if (!e->areas) {
+        e->areas = TK_NEW(e->arena, struct tk_scratch);
+    }
+    return e->areas;
+}
+
+tk_area_mark tk_emit_area_begin(tk_emit *e) {
+    struct tk_scratch *s = areas(e);
+    tk_area_mark outer = s->now;
+    s->now = (tk_area_mark){NULL, outer.to, outer.to};
+    return outer;
+}
+
+void tk_emit_area_end(tk_emit *e, tk_area_mark outer) {
+    struct tk_scratch *s = areas(e);
+    if (s->now.op) {
+        tk_vec_push(e->arena, &s->read, s->now);
+    }
+    s->now = outer;
+}
+
+void tk_emit_area_unknown(tk_emit *e) { areas(e)->unknown = true; }
+
 void tk_emit_barrier(tk_emit *e) {
     LLVMValueRef zero = tk_emit_i32(e, 0);
+    areas(e)->read.n = 0;
+    areas(e)->unknown = false;
     tk_emit_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", LLVMVoidTypeInContext(e->ctx), 1,
                       &zero);
 }
 
+// An op inside another's region goes behind that one's area; small ones go round a pool.
+static uint32_t place_area(struct tk_scratch *s, uint64_t bytes) {
+    if (s->now.from > 0 || bytes > SMALL) {
+        return (s->now.from + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+    }
+    uint32_t size = ((uint32_t)bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+    uint32_t at = s->next + size > SMALL_AREAS ? 0 : s->next;
+    s->next = at + size;
+    return at;
+}
+
 void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes) {
-    uint64_t end = (uint64_t)tk_emit_shared_base(op) + bytes;
+    struct tk_scratch *s = areas(e);
+    if (!s->now.op) {
+        s->now.from = place_area(s, bytes);
+        s->now.op = op;
+    }
+    uint64_t end = s->now.from + bytes;
     if (end > e->target->shared_max) {
         tk_emit_refuse(e, op,
                        "it needs %llu bytes of shared memory, of which %s has %u for a program: "
@@ -262,12 +315,21 @@ void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes) {
                        (unsigned long long)end, e->target->name, e->target->shared_max);
         return;
     }
+    s->now.to = s->now.to > end ? s->now.to : (uint32_t)end;
     e->scratch = e->scratch > end ? e->scratch : (uint32_t)end;
+    bool wait = s->unknown;
+    for (uint32_t i = 0; i < s->read.n; i++) {
+        wait = wait || (s->read.at[i].from < end && s->now.from < s->read.at[i].to);
+    }
+    if (wait) {
+        tk_emit_barrier(e);
+    }
 }
 
 LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset) {
+    TK_CHECK(e->arena, areas(e)->now.op == op || e->refused);
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->ctx);
-    LLVMValueRef at = tk_emit_i32(e, (int64_t)tk_emit_shared_base(op) + base);
+    LLVMValueRef at = tk_emit_i32(e, (int64_t)areas(e)->now.from + base);
     at = offset ? LLVMBuildAdd(e->b, offset, at, "") : at;
     return LLVMBuildInBoundsGEP2(e->b, i8, e->shared, &at, 1, "");
 }

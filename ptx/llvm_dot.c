@@ -215,7 +215,6 @@ static void start(const dot *s, tk_vid v, LLVMValueRef *acc) {
     const bool here = !v || tk_layout_eq(from, s->l);
     if (!here) {
         tk_emit_scratch(e, s->op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
-        tk_emit_barrier(e);
         tk_emit_spill(e, s->op, 0, v);
         tk_emit_barrier(e);
     }

@@ -11,10 +11,10 @@
 // threads do (a store by the owner of an element, a lane that holds a copy) is guarded inside one
 // op's emission by tk_emit_if / tk_emit_end.
 //
-// Shared memory. An op that works across threads uses the block's scratch from byte op->at.shared
-// on (0 where not set); its size is what tk_emit_scratch says. Such an op is bracketed by barriers:
-// tk_emit_barrier before its first write (others may still read what the last op left) and between
-// writing and reading.
+// Shared memory. An op that works across threads calls tk_emit_scratch before its first write: that
+// places its bytes, and waits where others may still read what an earlier op left there. Between
+// writing and reading it calls tk_emit_barrier itself. Small areas are placed one behind the other,
+// so that an op seldom has to wait for the one before it.
 //
 // Numerics: no fast-math flag is set unless op->fast asks for it, so LLVM and the assembler keep
 // every operation apart.
@@ -44,6 +44,7 @@ typedef struct tk_emit {
     unsigned warps;                // of a block, a power of two
     LLVMValueRef **value;          // per tk_vid: its registers; NULL before its definition
     uint32_t scratch;              // greatest byte of shared memory used so far
+    struct tk_scratch *areas;      // who uses which bytes (llvm_core.c)
     LLVMValueRef *program;         // i32 per grid axis
     LLVMValueRef *grid;            // i32 per grid axis: counts
     struct tk_tensor_args *tensor; // per kernel parameter
@@ -97,7 +98,7 @@ void tk_emit_for_end(tk_emit *e, tk_emit_loop *l);
 
 // ---- Shared memory
 void tk_emit_barrier(tk_emit *e);
-// Says that the op uses `bytes` of scratch from op->at.shared on.
+// Places `bytes` of scratch for the op and makes them free to be written, by a barrier if need be.
 void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes);
 // Pointer (addrspace 3) to byte op->at.shared + offset; offset an i32 value or NULL.
 LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset);

@@ -14,15 +14,28 @@ typedef struct tk_tensor_args {
     bool pending_read, pending_write; // accesses that other threads may not have seen yet
 } tk_tensor_args;
 
-// Byte offset of an op's scratch.
-static inline uint32_t tk_emit_shared_base(const tk_op *op) {
-    return op->at.shared > 0 ? (uint32_t)op->at.shared : 0;
-}
+// ---- Scratch (llvm_core.c)
+
+// Around the emission of one op: its area, once it has one, may be read by other threads until the
+// next barrier.
+typedef struct tk_area_mark {
+    const tk_op *op;
+    uint32_t from, to;
+} tk_area_mark;
+tk_area_mark tk_emit_area_begin(tk_emit *e);
+void tk_emit_area_end(tk_emit *e, tk_area_mark outer);
+// Where control may come from elsewhere: any area may still be read.
+void tk_emit_area_unknown(tk_emit *e);
 
 // The parameter number of a tensor value.
 static inline uint32_t tk_emit_param_of(const tk_emit *e, tk_vid v) {
     return e->f->value.at[v].index;
 }
+
+// ---- Conversions through shared memory (llvm_exchange.c)
+// Moves a tile from layout a to layout b: x holds its registers, out receives the result's.
+void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_layout *a, const tk_layout *b,
+                      tk_dtype t, LLVMValueRef *x, LLVMValueRef *out);
 
 // ---- Memory order inside a program (llvm_memory.c)
 // Before an access to tensor parameter p: a barrier where an earlier access of another thread must

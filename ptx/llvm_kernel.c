@@ -218,12 +218,14 @@ void tk_emit_op(tk_emit *e, tk_op *op) {
     if (too_many_registers(e, op)) {
         return;
     }
+    tk_area_mark outer = tk_emit_area_begin(e);
     tk_lines_at(e, op->loc);
     if (tk_op_info(op->code)->elementwise) {
         tk_emit_elementwise_op(e, op);
     } else {
         structural(e, op);
     }
+    tk_emit_area_end(e, outer);
 }
 
 // ---- The whole

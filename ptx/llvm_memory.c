@@ -255,7 +255,6 @@ static void load_scalar(tk_emit *e, const tk_op *op, const tk_emit_view *v,
         return;
     }
     tk_emit_scratch(e, op, tk_dtype_size(v->dtype));
-    tk_emit_barrier(e);
     tk_emit_cond c = tk_emit_if(e, tk_emit_view_owner(e, v));
     load_guarded(e, v, mask, other, out, 1);
     LLVMBuildStore(e->b, tk_emit_to_mem(e, v->dtype, out[0]), tk_emit_shared_at(e, op, 0, NULL));

@@ -5,6 +5,7 @@
 // goes through scratch: the operands are written row-major, and each thread fetches for each of its
 // result's registers the element that belongs there.
 #include "ptx/llvm_across.h"
+#include "ptx/llvm_internal.h"
 
 // ---- Convert ------------------------------------------------------------------------------------
 
@@ -115,13 +116,7 @@ static void convert(tk_emit *e, tk_op *op) {
     if (how == TK_MOVE_LANES && shuffle_regs(e, a, b, t->dtype, x, out)) {
         return;
     }
-    tk_emit_scratch(e, op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
-    tk_emit_barrier(e);
-    tk_emit_spill(e, op, 0, op->opnd[0]);
-    tk_emit_barrier(e);
-    for (uint32_t r = 0; r < 1U << b->regs; r++) {
-        out[r] = tk_emit_fetch(e, op, 0, t->dtype, tk_emit_element(e, b, r));
-    }
+    tk_emit_exchange(e, op, a, b, t->dtype, x, out);
 }
 
 // ---- Elements by their coordinates --------------------------------------------------------------
@@ -136,7 +131,6 @@ static void spill_all(tk_emit *e, tk_op *op, uint32_t n) {
         end += (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
     }
     tk_emit_scratch(e, op, end);
-    tk_emit_barrier(e);
     for (uint32_t i = 0; i < n; i++) {
         tk_emit_spill(e, op, base[i], op->opnd[i]);
     }
@@ -208,7 +202,6 @@ static void gather(tk_emit *e, tk_op *op) {
     const uint32_t at_index = here ? 0 : tk_emit_area(&end, tk_type_elems(it), it->dtype);
     LLVMValueRef *index = tk_emit_get(e, op->opnd[1]), *out = tk_emit_new(e, op->res[0]);
     tk_emit_scratch(e, op, end);
-    tk_emit_barrier(e);
     tk_emit_spill(e, op, base, op->opnd[0]);
     if (!here) {
         tk_emit_spill(e, op, at_index, op->opnd[1]);

@@ -187,7 +187,6 @@ static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOS
     }
     tk_layout_copies(s->out, &lane_copies, &warp_copies);
     tk_emit_scratch(e, s->op, end);
-    tk_emit_barrier(e);
     LLVMValueRef first = tk_ll_mul(e, gathered_bits(e, e->warp, warps), tk_emit_i32(e, n));
     tk_emit_cond lane = tk_emit_if(e, all_zero(e, e->lane, lane_copies));
     tk_emit_cond warp = tk_emit_if(e, all_zero(e, e->warp, warp_copies & ~warps));
@@ -223,7 +222,6 @@ static void by_scratch(const reducer *s, LLVMValueRef *x, LLVMValueRef (*out)[MO
     tk_emit *e = s->e;
     const tk_emit_lines *lines = &s->lines;
     tk_emit_scratch(e, s->op, (uint64_t)lines->count * lines->len * tk_dtype_size(s->t));
-    tk_emit_barrier(e);
     tk_emit_spill_values(e, s->op, 0, s->l, s->t, x);
     tk_emit_barrier(e);
     for (uint32_t j = 0; j < 1U << s->out->regs; j++) {
@@ -376,7 +374,6 @@ static void reduce_fn(tk_emit *e, tk_op *op) {
         s.base[k] = tk_emit_area(&end, tk_type_elems(x), s.t[k]);
     }
     tk_emit_scratch(e, op, end);
-    tk_emit_barrier(e);
     for (uint32_t k = 0; k < s.m; k++) {
         tk_emit_spill(e, op, s.base[k], op->opnd[k]);
     }

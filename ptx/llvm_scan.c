@@ -141,7 +141,6 @@ void tk_emit_scan_op(tk_emit *e, tk_op *op) {
         s.base[k] = tk_emit_area(&end, 2 * (int64_t)s.n, s.t[k]);
     }
     tk_emit_scratch(e, op, end);
-    tk_emit_barrier(e);
     for (uint32_t k = 0; k < s.m; k++) {
         tk_emit_spill(e, op, s.base[k], op->opnd[k]);
     }

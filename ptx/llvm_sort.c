@@ -144,7 +144,6 @@ static void sort(tk_emit *e, tk_op *op) {
     s.keys = tk_emit_area(&end, n, s.key);
     s.places = tk_emit_area(&end, n, TK_I32);
     tk_emit_scratch(e, op, end);
-    tk_emit_barrier(e);
     spill(&s);
     tk_emit_barrier(e);
     if (s.lines.log > 0) {
@@ -172,7 +171,6 @@ static void histogram(tk_emit *e, tk_op *op) {
     const int64_t bins = tk_value_type(e->f, op->res[0])->dim[0];
     LLVMValueRef *x = tk_emit_get(e, op->opnd[0]), *out = tk_emit_new(e, op->res[0]);
     tk_emit_scratch(e, op, (uint64_t)bins * tk_dtype_size(TK_I32));
-    tk_emit_barrier(e);
     tk_emit_work w = tk_emit_work_begin(e, (uint32_t)bins);
     tk_emit_put(e, op, 0, TK_I32, w.i, tk_emit_i32(e, 0));
     tk_emit_work_end(e, &w);

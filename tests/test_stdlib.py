@@ -314,6 +314,8 @@ def test_topk_special_rows(dtype, bn):
 
 @test()
 def test_topk_more_than_there_is():
+    if tkclib.DEVICE != "cpu":
+        return  # an assume is checked by the CPU executor and in debug compiles
     x = In(random(2, 3), "f32")
     refused(lambda: launch(kernel("std/select.tk", "topk_rows", K=4), x=x, values=Out((2, 4), "f32"), index=Out((2, 4), "i32")),
             "K <= N")

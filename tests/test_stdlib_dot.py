@@ -261,6 +261,8 @@ def test_attention_empty():
 
 @test()
 def test_attention_heads_that_do_not_divide():
+    if tkclib.DEVICE != "cpu":
+        return  # an assume is checked by the CPU executor and in debug compiles
     q, k, v = inputs("f32", 1, 3, 2, 4, 4, 8)
     refused(lambda: launch(kernel(ATTENTION, "attention"), q=q, k=k, v=v, o=Out((1, 3, 4, 8), "f32"), scale=1.0), "H % HK")
 
