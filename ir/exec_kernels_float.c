@@ -8,32 +8,32 @@
 #define KERNEL_TYPE  uint8_t
 #define KERNEL_ROW   KERNEL_N
 #define KERNEL_ENTRY KERNEL_EN
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    F8E5M2
 #define KERNEL_TYPE  uint8_t
 #define KERNEL_ROW   KERNEL_N
 #define KERNEL_ENTRY KERNEL_EN
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    F16
 #define KERNEL_TYPE  uint16_t
 #define KERNEL_ROW   KERNEL_N
 #define KERNEL_ENTRY KERNEL_EN
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    BF16
 #define KERNEL_TYPE  uint16_t
 #define KERNEL_ROW   KERNEL_N
 #define KERNEL_ENTRY KERNEL_EN
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    F32
 #define KERNEL_TYPE  float
 #define KERNEL_ROW   KERNEL_W
 #define KERNEL_ENTRY KERNEL_EW
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    F64
 #define KERNEL_TYPE  double
 #define KERNEL_ROW   KERNEL_W
 #define KERNEL_ENTRY KERNEL_EW
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 
 tk_kernel tk_float_kernel(tk_numop op, tk_dtype t) {
     switch (t) {

@@ -8,47 +8,47 @@
 #define KERNEL_TYPE  uint8_t
 #define KERNEL_ROW   KERNEL_B
 #define KERNEL_ENTRY KERNEL_EB
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    I8
 #define KERNEL_TYPE  int8_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    I16
 #define KERNEL_TYPE  int16_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    I32
 #define KERNEL_TYPE  int32_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    I64
 #define KERNEL_TYPE  int64_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    U8
 #define KERNEL_TYPE  uint8_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    U16
 #define KERNEL_TYPE  uint16_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    U32
 #define KERNEL_TYPE  uint32_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 #define KERNEL_ID    U64
 #define KERNEL_TYPE  uint64_t
 #define KERNEL_ROW   KERNEL_I
 #define KERNEL_ENTRY KERNEL_EI
-#include "ir/exec_kernels.h"
+#include "ir/exec_kernels.def"
 
 tk_kernel tk_elem_kernel(tk_numop op, tk_dtype t) {
     switch (t) {

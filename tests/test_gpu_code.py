@@ -28,6 +28,7 @@ KERNELS = [
     ("attention", "causal_attention", "-D T=f16 -D D=64", {REDUCES, VECTOR_LOADS}),
     ("attention", "attention", "-D T=f32 -D D=64 --given lse", {REDUCES, VECTOR_LOADS}),
     ("cross_entropy", "cross_entropy", "-D T=f32 --dim N=1024", {REDUCES, VECTOR_LOADS}),
+    ("activation", "activation", "-D T=f32 -D f=gelu", {VECTORS}),
     ("activation", "gelu_forward", "-D T=f32", {VECTORS}),
     ("activation", "gelu_tanh_forward", "-D T=bf16", {VECTORS}),
     ("activation", "silu_forward", "-D T=f16", {VECTORS}),
@@ -60,6 +61,16 @@ def tkc(*words, code=0, **environment):
     errors = done.stderr.decode(errors="replace")
     check(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}: {errors}")
     return done.stdout.decode(errors="replace"), errors
+
+
+def check_listed():
+    stdlib = pathlib.Path(__file__).resolve().parent.parent / "stdlib"
+    readme = (stdlib / "README.md").read_text(encoding="utf-8")
+    listed = {(file, kernel) for file, kernel, _, _ in KERNELS}
+    for path in sorted(stdlib.glob("*.tk")):
+        check(f"`{path.name}`" in readme, f"{path.name} has no line in stdlib/README.md")
+        for kernel in re.findall(r"^kernel (\w+)", path.read_text(encoding="utf-8"), re.M):
+            check((path.stem, kernel) in listed, f"{kernel} of {path.name} has no row in KERNELS of {pathlib.Path(__file__).name}")
 
 
 def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
@@ -153,6 +164,7 @@ def check_forms():
 def main():
     info, _ = tkc("info")
     print(info, end="")
+    check_listed()
     if "built without LLVM" in info:
         _, errors = tkc("std/transpose.tk", "-D", "T=f32", "--emit=ptx", code=3)
         check("this build has no GPU code generator" in errors, errors)
