@@ -70,7 +70,7 @@ def check_listed():
     for path in sorted(stdlib.glob("*.tk")):
         check(f"`{path.name}`" in readme, f"{path.name} has no line in stdlib/README.md")
         for kernel in re.findall(r"^kernel (\w+)", path.read_text(encoding="utf-8"), re.M):
-            check((path.stem, kernel) in listed, f"{kernel} of {path.name} has no row in KERNELS of {pathlib.Path(__file__).name}")
+            check((path.stem, kernel) in listed, f"{kernel} of {path.name} has no row in KERNELS")
 
 
 def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
