@@ -18,8 +18,8 @@
 // How a built-in is typed: the column RULE of builtins.def. X(RULE, FUNCTION, MATCH, PLACE)
 //   FUNCTION  the rule is tk_rule_FUNCTION
 //   MATCH     SIG: the arguments are matched with the signature before it runs; OWN: by the rule
-//   itself PLACE     ANY: may stand in a function that is applied element by element; TILE: takes
-//   or makes whole tiles
+//   PLACE     ANY: may stand in a function that is applied element by element; TILE: it takes or
+//             makes whole tiles
 // clang-format off
 #define TK_RULES(X)                              \
     /* check_builtin_make.c */                   \
