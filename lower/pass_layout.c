@@ -272,9 +272,6 @@ static void branch(assign *s, tk_op *op) {
     yield_in(s, op->reg[1], op->res, op->nres);
 }
 
-// Layouts that a walk of the body left on the values, of which only the carried ones are of
-// interest, are overwritten by the walk that counts. The first walk must not insert anything: it
-// runs on a copy of nothing but the wishes.
 static const tk_layout *body_wish(assign *s, const tk_region *r, tk_vid arg, tk_vid yielded,
                                   unsigned depth);
 
@@ -365,61 +362,58 @@ static bool extents_fit(assign *s, const tk_op *op) {
     return true;
 }
 
-static void one(assign *s, tk_op *op) {
-    if (!extents_fit(s, op)) {
-        return;
+// Each result is its operand with the axis reduced; several operands are reduced in one layout.
+static void reduction(assign *s, tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        operand_in(s, op, i, layout_of(s, op->opnd[0]));
+        if (is_tile(s, op->res[i])) {
+            give(s, op->res[i],
+                 keep(s, tk_layout_slice(layout_of(s, op->opnd[i]), (unsigned)op->at.axis)));
+        }
     }
-    if (tk_op_info(op->code)->elementwise) {
-        elementwise(s, op);
-        return;
+}
+
+static void made_here(assign *s, tk_op *op) {
+    if (is_tile(s, op->res[0])) {
+        give(s, op->res[0], shape_layout(s, type_of(s, op->res[0])));
     }
-    switch ((int)op->code) { // the element-wise ones are done
+}
+
+static void pure(assign *s, tk_op *op) {
+    switch ((int)op->code) { // the rest works across threads, or on no tiles at all
     case TK_OP_CONST:
     case TK_OP_IOTA:
-        if (is_tile(s, op->res[0])) {
-            give(s, op->res[0], shape_layout(s, type_of(s, op->res[0])));
-        }
-        break;
+        made_here(s, op);
+        return;
     case TK_OP_CAST:
     case TK_OP_BITCAST:
         elementwise(s, op);
-        break;
+        return;
     case TK_OP_PHILOX:
         if (is_tile(s, op->opnd[1])) {
             elementwise(s, op);
         }
-        break;
+        return;
     case TK_OP_BROADCAST:
         broadcast(s, op);
-        break;
+        return;
     case TK_OP_RESHAPE:
         reshape(s, op);
-        break;
+        return;
     case TK_OP_PERMUTE:
         give(s, op->res[0], keep(s, tk_layout_permute(layout_of(s, op->opnd[0]), op->at.perm)));
-        break;
+        return;
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
-        if (is_tile(s, op->res[0])) {
-            give(s, op->res[0],
-                 keep(s, tk_layout_slice(layout_of(s, op->opnd[0]), (unsigned)op->at.axis)));
-        }
-        break;
     case TK_OP_REDUCE_FN:
-        for (uint32_t i = 0; i < op->nres; i++) {
-            operand_in(s, op, i, layout_of(s, op->opnd[0]));
-            if (is_tile(s, op->res[i])) {
-                give(s, op->res[i],
-                     keep(s, tk_layout_slice(layout_of(s, op->opnd[i]), (unsigned)op->at.axis)));
-            }
-        }
-        break;
-    case TK_OP_LOAD:
-    case TK_OP_STORE:
-    case TK_OP_ATOMIC_RMW:
-    case TK_OP_ATOMIC_CAS:
-        view(s, op);
-        break;
+        reduction(s, op);
+        return;
+    }
+    across(s, op);
+}
+
+static void control(assign *s, tk_op *op) {
+    switch ((int)op->code) { // terminators have no results
     case TK_OP_IF:
         branch(s, op);
         break;
@@ -429,8 +423,32 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_WHILE:
         loop_while(s, op);
         break;
-    default: // across threads, or no tiles at all
-        across(s, op);
+    }
+}
+
+static void one(assign *s, tk_op *op) {
+    if (!extents_fit(s, op)) {
+        return;
+    }
+    const tk_opinfo *info = tk_op_info(op->code);
+    if (info->elementwise) {
+        elementwise(s, op);
+        return;
+    }
+    switch (info->effect) {
+    case TK_FX_PURE:
+        pure(s, op);
+        break;
+    case TK_FX_READ:
+    case TK_FX_WRITE:
+    case TK_FX_ATOMIC:
+        view(s, op);
+        break;
+    case TK_FX_CONTROL:
+        control(s, op);
+        break;
+    case TK_FX_DEBUG: // reads its operands wherever they are
+    case TK_FX_CALL:  // none is left
         break;
     }
 }

@@ -267,9 +267,6 @@ static void spill_scales(const dot *s) {
 }
 
 void tk_emit_dot_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     const bool scaled = op->code == TK_OP_DOT_SCALED;
     const uint32_t second = scaled ? 2 : 1, third = scaled ? 4 : 2;
     const tk_type *t = tk_value_type(e->f, op->res[0]);

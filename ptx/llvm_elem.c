@@ -428,9 +428,6 @@ static LLVMValueRef bitcast(tk_emit *e, tk_dtype to, LLVMValueRef x) {
 }
 
 void tk_emit_elementwise_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     const tk_opinfo *info = tk_op_info(op->code);
     const uint32_t n = tk_emit_regs(e, op->res[0]);
     const tk_dtype from = tk_value_type(e->f, op->opnd[op->nopnd - 1])->dtype;
@@ -478,9 +475,6 @@ static void split_words(tk_emit *e, tk_vid v, LLVMValueRef x, LLVMValueRef *word
 }
 
 void tk_emit_philox_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     const uint32_t n = tk_emit_regs(e, op->res[0]);
     LLVMValueRef *offset = tk_emit_get(e, op->opnd[1]), *out[4];
     LLVMValueRef seed = tk_emit_get(e, op->opnd[0])[0];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel function: parameters, the program's place in the grid, and the walk over ops.
 #include "ptx/llvm_kernel.h"
+#include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
 
 #include <stdio.h>
@@ -129,22 +130,16 @@ void tk_emit_region(tk_emit *e, const tk_region *r) {
     }
 }
 
-static bool too_many_registers(tk_emit *e, const tk_op *op) {
-    for (uint32_t i = 0; i < op->nres; i++) {
-        uint32_t n = tk_emit_regs(e, op->res[i]);
-        if (n > TK_MAX_THREAD_ELEMENTS) {
-            tk_emit_refuse(e, op,
-                           "a thread would hold %u elements of one tile, more than %d: use more "
-                           "warps (@warps) or a smaller tile",
-                           n, TK_MAX_THREAD_ELEMENTS);
-            return true;
-        }
-    }
-    return false;
+typedef void emitter(tk_emit *e, tk_op *op);
+
+static void barrier(tk_emit *e, tk_op *op) {
+    (void)op;
+    tk_emit_barrier(e);
 }
 
-static void structural(tk_emit *e, tk_op *op) {
-    switch ((int)op->code) { // the element-wise ones are done; the rest are terminators and calls
+// Of ops that are not element-wise; NULL: terminators and calls, which do not get here.
+static emitter *emitter_of(tk_opcode code) {
+    switch ((int)code) {
     case TK_OP_CONST:
     case TK_OP_IOTA:
     case TK_OP_BROADCAST:
@@ -153,15 +148,12 @@ static void structural(tk_emit *e, tk_op *op) {
     case TK_OP_DIM:
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
-        tk_emit_simple_op(e, op);
-        return;
+        return tk_emit_simple_op;
     case TK_OP_CAST:
     case TK_OP_BITCAST:
-        tk_emit_elementwise_op(e, op);
-        return;
+        return tk_emit_elementwise_op;
     case TK_OP_PHILOX:
-        tk_emit_philox_op(e, op);
-        return;
+        return tk_emit_philox_op;
     case TK_OP_CONVERT:
     case TK_OP_CONCAT:
     case TK_OP_INTERLEAVE:
@@ -169,62 +161,56 @@ static void structural(tk_emit *e, tk_op *op) {
     case TK_OP_FLIP:
     case TK_OP_SLICE:
     case TK_OP_GATHER:
-        tk_emit_move_op(e, op);
-        return;
+        return tk_emit_move_op;
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
     case TK_OP_REDUCE_FN:
-        tk_emit_reduce_op(e, op);
-        return;
+        return tk_emit_reduce_op;
     case TK_OP_SCAN:
     case TK_OP_SCAN_FN:
-        tk_emit_scan_op(e, op);
-        return;
+        return tk_emit_scan_op;
     case TK_OP_SORT:
     case TK_OP_TOPK:
     case TK_OP_HISTOGRAM:
-        tk_emit_sort_op(e, op);
-        return;
+        return tk_emit_sort_op;
     case TK_OP_DOT:
     case TK_OP_DOT_SCALED:
-        tk_emit_dot_op(e, op);
-        return;
-    case TK_OP_LOAD:
-    case TK_OP_STORE:
-        tk_emit_memory_op(e, op);
-        return;
-    case TK_OP_ATOMIC_RMW:
-    case TK_OP_ATOMIC_CAS:
-        tk_emit_atomic_op(e, op);
-        return;
-    case TK_OP_ASSERT:
-    case TK_OP_ASSUME:
-    case TK_OP_PRINT:
-        tk_emit_debug_op(e, op);
-        return;
-    case TK_OP_BARRIER:
-        tk_emit_barrier(e);
-        return;
-    case TK_OP_IF:
-    case TK_OP_FOR:
-    case TK_OP_WHILE:
-        tk_emit_control_op(e, op);
-        return;
+        return tk_emit_dot_op;
+    default:
+        return NULL;
     }
-    TK_ICE(e->arena, "op '%s' reached the emitter", tk_op_info(op->code)->name);
+}
+
+// Of ops with an effect.
+static emitter *effect_emitter_of(tk_opcode code) {
+    switch (tk_op_info(code)->effect) {
+    case TK_FX_READ:
+    case TK_FX_WRITE:
+        return tk_emit_memory_op;
+    case TK_FX_ATOMIC:
+        return code == TK_OP_BARRIER ? barrier : tk_emit_atomic_op;
+    case TK_FX_CONTROL:
+        return tk_emit_control_op;
+    case TK_FX_DEBUG:
+        return tk_emit_debug_op;
+    case TK_FX_PURE:
+        return emitter_of(code);
+    case TK_FX_CALL:
+        break;
+    }
+    return NULL;
 }
 
 void tk_emit_op(tk_emit *e, tk_op *op) {
-    if (too_many_registers(e, op)) {
+    if (!tk_emit_fits(e, op)) {
         return;
     }
+    const tk_opinfo *info = tk_op_info(op->code);
+    emitter *emit = info->elementwise ? tk_emit_elementwise_op : effect_emitter_of(op->code);
+    TK_CHECK(e->arena, emit != NULL);
     tk_area_mark outer = tk_emit_area_begin(e);
     tk_lines_at(e, op->loc);
-    if (tk_op_info(op->code)->elementwise) {
-        tk_emit_elementwise_op(e, op);
-    } else {
-        structural(e, op);
-    }
+    emit(e, op);
     tk_emit_area_end(e, outer);
 }
 

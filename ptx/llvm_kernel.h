@@ -5,9 +5,6 @@
 
 #include "ptx/llvm_emit.h"
 
-// Elements of one tile that a thread may hold in registers.
-enum { TK_MAX_THREAD_ELEMENTS = 256 };
-
 // Emits e->f into e->mod under image->kernel's name and fills in how it is launched.
 void tk_emit_kernel(tk_emit *e, tk_image *image);
 

@@ -221,9 +221,6 @@ static void gather(tk_emit *e, tk_op *op) {
 }
 
 void tk_emit_move_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     if (op->code == TK_OP_CONVERT) {
         convert(e, op);
     } else if (op->code == TK_OP_GATHER) {

@@ -385,9 +385,6 @@ static void reduce_fn(tk_emit *e, tk_op *op) {
 }
 
 void tk_emit_reduce_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     if (op->code == TK_OP_REDUCE_FN) {
         if (tk_emit_combine_ok(e, op)) {
             reduce_fn(e, op);

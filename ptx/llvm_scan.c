@@ -127,7 +127,7 @@ static LLVMValueRef result(const scan *s, uint32_t k, LLVMValueRef at) {
 }
 
 void tk_emit_scan_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op) || (op->code == TK_OP_SCAN_FN && !tk_emit_combine_ok(e, op))) {
+    if (op->code == TK_OP_SCAN_FN && !tk_emit_combine_ok(e, op)) {
         return;
     }
     const tk_type *x = tk_value_type(e->f, op->opnd[0]);

@@ -187,9 +187,6 @@ static void histogram(tk_emit *e, tk_op *op) {
 }
 
 void tk_emit_sort_op(tk_emit *e, tk_op *op) {
-    if (!tk_emit_fits(e, op)) {
-        return;
-    }
     if (op->code == TK_OP_HISTOGRAM) {
         histogram(e, op);
     } else {
