@@ -309,6 +309,12 @@ static size_t edits(const char *a, size_t na, const char *b, size_t nb, size_t *
     return last[nb];
 }
 
+// Of one letter each, which differ in case.
+static bool other_case(const char *a, const char *b) {
+    const bool letter = (*a >= 'a' && *a <= 'z') || (*a >= 'A' && *a <= 'Z');
+    return letter && (*a ^ *b) == ('a' ^ 'A') && !a[1] && !b[1];
+}
+
 const char *tk_nearest(tk_arena *scratch, const char *name, const char *const *candidates,
                        size_t n) {
     enum { LONGEST = 100 };
@@ -325,8 +331,9 @@ const char *tk_nearest(tk_arena *scratch, const char *name, const char *const *c
             continue;
         }
         size_t d = edits(name, len, candidates[i], other, row);
-        // Something of the name must be left: `x` is not near `y`.
-        if (d > 0 && d <= cutoff && d < (len > other ? len : other)) {
+        // Something of the name must be left: `x` is not near `y`, but `n` is near `N`.
+        const bool left = d < (len > other ? len : other) || other_case(name, candidates[i]);
+        if (d > 0 && d <= cutoff && left) {
             best = candidates[i];
             cutoff = d - 1;
             if (cutoff == 0) {

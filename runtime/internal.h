@@ -130,6 +130,7 @@ const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d); // 
 void load_unit(tk_work *w, tkc_program *p, const char *name, const char *text, size_t size);
 // "std/NAME.tk", or NULL.
 const struct tk_embedded *stdlib_find(const char *path);
+void stdlib_suggest(tk_work *w, tk_diag *d, const char *path); // a help: the file that was meant
 // Reads a whole file into `a`. NULL and *why.
 char *read_file(tk_arena *a, const char *path, size_t *size, const char **why);
 

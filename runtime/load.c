@@ -205,14 +205,14 @@ static const char *cycle_text(loader *l, uint32_t from) {
 
 static void load_imports(loader *l, uint32_t file);
 
-static void suggest_std(loader *l, tk_diag *d, const char *path) {
-    const char **name = TK_NEW_ARRAY(&l->w->arena, const char *, tk_stdlib_count + 1);
+void stdlib_suggest(tk_work *w, tk_diag *d, const char *path) {
+    const char **name = TK_NEW_ARRAY(&w->arena, const char *, tk_stdlib_count + 1);
     for (size_t i = 0; i < tk_stdlib_count; i++) {
-        name[i] = tk_format(&l->w->arena, "std/%s", tk_stdlib_files[i].name);
+        name[i] = tk_format(&w->arena, "std/%s", tk_stdlib_files[i].name);
     }
-    const char *near = tk_nearest(&l->w->arena, path, name, tk_stdlib_count);
+    const char *near = tk_nearest(&w->arena, path, name, tk_stdlib_count);
     if (near) {
-        tk_help(&l->w->diags, d, (tk_span){0, 0, 0}, "did you mean '%s'?", near);
+        tk_help(&w->diags, d, (tk_span){0, 0, 0}, "did you mean '%s'?", near);
     }
 }
 
@@ -240,7 +240,7 @@ static void load_import(loader *l, uint32_t file, const tk_item *item) {
     if (!source) {
         tk_diag *d = tk_error(&l->w->diags, item->span, "import-missing", "cannot import '%s': %s",
                               path, why ? why : "the program has more than 1000 files");
-        suggest_std(l, d, path);
+        stdlib_suggest(l->w, d, path);
         p->unit.files.at[file].open = true;
         return;
     }

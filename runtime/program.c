@@ -26,6 +26,7 @@ static void fetch_text(tk_work *w, program_make *m) {
     m->text = read_file(&w->arena, m->name, &m->size, &why);
     if (!m->text) {
         work_fail(w, TKC_ERROR_IO, "cannot-read", "cannot read '%s': %s", m->name, why);
+        stdlib_suggest(w, w->diags.list.at[w->diags.list.n - 1], m->name);
     }
 }
 

@@ -180,6 +180,7 @@ Test(base, nearest) {
                  {"maximun", "maximum"},
                  {"transpoes", "transpose"},
                  {"y", NULL},
+                 {"X", "x"},
                  {"xs", "x"},
                  {"frobnicate", NULL},
                  {"", NULL},
