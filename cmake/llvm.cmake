@@ -10,6 +10,7 @@ set(TKC_LLVM_LIBS "")
 if(TKC_LLVM)
     # By its own package: llvm-config and clang on PATH are another version's.
     find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22)
+    # What it prints of LibEdit, zstd and CURL is about parts of LLVM that are not used here.
 endif()
 if(LLVM_FOUND)
     target_include_directories(tkc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})

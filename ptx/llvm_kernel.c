@@ -137,9 +137,17 @@ static void barrier(tk_emit *e, tk_op *op) {
     tk_emit_barrier(e);
 }
 
-// Of ops that are not element-wise; NULL: terminators and calls, which do not get here.
+// Every op of the list: a new one does not build before it is taught here.
 static emitter *emitter_of(tk_opcode code) {
-    switch ((int)code) {
+    switch (code) {
+#define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
+#include "ir/ops.def"
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+        return tk_emit_elementwise_op;
+    case TK_OP_PHILOX:
+        return tk_emit_philox_op;
     case TK_OP_CONST:
     case TK_OP_IOTA:
     case TK_OP_BROADCAST:
@@ -149,11 +157,6 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
         return tk_emit_simple_op;
-    case TK_OP_CAST:
-    case TK_OP_BITCAST:
-        return tk_emit_elementwise_op;
-    case TK_OP_PHILOX:
-        return tk_emit_philox_op;
     case TK_OP_CONVERT:
     case TK_OP_CONCAT:
     case TK_OP_INTERLEAVE:
@@ -176,26 +179,26 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_DOT:
     case TK_OP_DOT_SCALED:
         return tk_emit_dot_op;
-    default:
-        return NULL;
-    }
-}
-
-// Of ops with an effect.
-static emitter *effect_emitter_of(tk_opcode code) {
-    switch (tk_op_info(code)->effect) {
-    case TK_FX_READ:
-    case TK_FX_WRITE:
+    case TK_OP_LOAD:
+    case TK_OP_STORE:
         return tk_emit_memory_op;
-    case TK_FX_ATOMIC:
-        return code == TK_OP_BARRIER ? barrier : tk_emit_atomic_op;
-    case TK_FX_CONTROL:
-        return tk_emit_control_op;
-    case TK_FX_DEBUG:
+    case TK_OP_ATOMIC_RMW:
+    case TK_OP_ATOMIC_CAS:
+        return tk_emit_atomic_op;
+    case TK_OP_ASSERT:
+    case TK_OP_ASSUME:
+    case TK_OP_PRINT:
         return tk_emit_debug_op;
-    case TK_FX_PURE:
-        return emitter_of(code);
-    case TK_FX_CALL:
+    case TK_OP_BARRIER:
+        return barrier;
+    case TK_OP_IF:
+    case TK_OP_FOR:
+    case TK_OP_WHILE:
+        return tk_emit_control_op;
+    case TK_OP_CALL:   // inlined
+    case TK_OP_YIELD:  // the owner's
+    case TK_OP_RETURN: // the kernel's
+    case TK_OP_COUNT:
         break;
     }
     return NULL;
@@ -205,8 +208,7 @@ void tk_emit_op(tk_emit *e, tk_op *op) {
     if (!tk_emit_fits(e, op)) {
         return;
     }
-    const tk_opinfo *info = tk_op_info(op->code);
-    emitter *emit = info->elementwise ? tk_emit_elementwise_op : effect_emitter_of(op->code);
+    emitter *emit = emitter_of(op->code);
     TK_CHECK(e->arena, emit != NULL);
     tk_area_mark outer = tk_emit_area_begin(e);
     tk_lines_at(e, op->loc);
