@@ -306,6 +306,8 @@ static const char *help_for(const tk_parser *p, names e, const tk_token *t,
         return has(e, "import") ? "this '}' closes nothing" : NULL;
     case TOK_ELSE:
         return has(e, "let") ? "this 'else' follows no 'if'" : NULL;
+    case TOK_LBRACE:
+        return has(e, "..") ? "a loop runs over a range: 'for i in 0 .. n step s { ... }'" : NULL;
     case TOK_ASSIGN:
     case TOK_OPASSIGN:
         return has(e, "*") ? "an assignment is a statement; '==' compares" : NULL;
