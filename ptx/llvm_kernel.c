@@ -108,12 +108,28 @@ static void attribute(tk_emit *e, const char *key, const char *value) {
     LLVMAddAttributeAtIndex(e->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
+static void find_dot(void *user, tk_op *op) {
+    bool *found = user;
+    *found = *found || op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED;
+}
+
+// Blocks that a multiprocessor must be able to hold at once, which bounds the registers of a
+// thread. A kernel that streams lives from the loads of many blocks, a matrix product from its
+// accumulators in registers.
+static unsigned blocks_at_once(const tk_emit *e) {
+    enum { STREAMING_THREADS = 768 }; // 85 registers each; bench/NOTES.md has what it is worth
+    bool dot = false;
+    tk_func_walk((tk_func *)(uintptr_t)e->f, find_dot, &dot);
+    unsigned blocks = STREAMING_THREADS / (e->warps * 32);
+    return dot || blocks == 0 ? 1 : blocks;
+}
+
 static void make_function(tk_emit *e, const signature *s, const char *name) {
     LLVMTypeRef ft = LLVMFunctionType(LLVMVoidTypeInContext(e->ctx), s->type, s->n, 0);
     e->fn = LLVMAddFunction(e->mod, name, ft);
     LLVMSetFunctionCallConv(e->fn, PTX_KERNEL);
     attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", e->warps * 32));
-    attribute(e, "nvvm.minctasm", "1");
+    attribute(e, "nvvm.minctasm", tk_format(e->arena, "%u", blocks_at_once(e)));
     LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), 0);
     e->shared = LLVMAddGlobalInAddressSpace(e->mod, bytes, "tk_shared", 3);
     LLVMSetLinkage(e->shared, LLVMExternalLinkage);
