@@ -275,7 +275,7 @@ static void branch(assign *s, tk_op *op) {
 static const tk_layout *body_wish(assign *s, const tk_region *r, tk_vid arg, tk_vid yielded,
                                   unsigned depth);
 
-static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, const tk_op *d,
+static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, tk_vid v, const tk_op *d,
                                 unsigned depth) {
     if (d->code == TK_OP_REDUCE && d->at.axis >= 0) {
         const tk_layout *l = body_wish(s, r, arg, d->opnd[0], depth + 1);
@@ -292,9 +292,8 @@ static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, const
         }
         return NULL;
     }
-    return is_free(s, d->res[0]) || d->code == TK_OP_CONVERT
-               ? NULL
-               : shape_layout(s, type_of(s, d->res[0]));
+    // An op with several results gives each its own shape.
+    return is_free(s, v) || d->code == TK_OP_CONVERT ? NULL : shape_layout(s, type_of(s, v));
 }
 
 // The layout in which the body makes the next value of `arg`, followed through element-wise ops;
@@ -308,7 +307,7 @@ static const tk_layout *body_wish(assign *s, const tk_region *r, tk_vid arg, tk_
     if (d->in != r) { // from outside: it has its layout already
         return is_free(s, v) ? NULL : layout_of(s, v);
     }
-    return wish_of(s, r, arg, d, depth);
+    return wish_of(s, r, arg, v, d, depth);
 }
 
 static void carry(assign *s, tk_op *op, uint32_t first_init, tk_region *body, uint32_t first_arg) {
