@@ -161,6 +161,14 @@ def check_forms():
     check(any(f == "./std/activation.tk" for f, _ in lines), f"std/activation.tk is not named: {lines}")
 
 
+def check_loops():
+    # A loop carries a tile that an 'if' makes with a scalar beside it.
+    (FOLDER / "loop.tk").write_text("kernel k(x: in f32[N], y: out f32[N]) {\n    var n = 0;\n    var a = zeros([64], f32);\n"
+                                    "    while n < 3 {\n        if x[n] > 0.0 { n += 2; a = a + x[0 +: 64]; } else { n += 1; }\n    }\n"
+                                    "    y[0 +: 64] = a;\n}\n", encoding="utf-8")
+    check(".entry" in tkc("loop.tk", "--emit=ptx")[0], "a carried tile beside a scalar")
+
+
 def main():
     info, _ = tkc("info")
     print(info, end="")
@@ -176,6 +184,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(compile_one, jobs))
     check_forms()
+    check_loops()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
