@@ -82,17 +82,21 @@ bool tk_bi_reduced(tk_bcall *b, const tk_type *t, int *axis, unsigned *rank, int
     return true;
 }
 
+// The tile that is reduced, along which axis, and the result's shape. False after an error.
+static bool reduced_tile(tk_bcall *b, tk_value *v, int *axis, unsigned *rank, int64_t *dim) {
+    if (!tk_bi_tile(b, 0, "reduces", v)) {
+        return false;
+    }
+    bool ok = takes_dtype(b, *v);
+    return tk_bi_reduced(b, v->type, axis, rank, dim) && ok;
+}
+
 tk_value tk_rule_reduce(tk_bcall *b) {
     tk_value v;
     int axis;
     unsigned rank;
     int64_t dim[TK_MAX_RANK];
-    if (!tk_bi_tile(b, 0, "reduces", &v)) {
-        return tk_bi_error(b);
-    }
-    bool ok = takes_dtype(b, v);
-    ok = tk_bi_reduced(b, v.type, &axis, &rank, dim) && ok;
-    if (!ok) {
+    if (!reduced_tile(b, &v, &axis, &rank, dim)) {
         return tk_bi_error(b);
     }
     tk_dtype in = v.type->dtype;
@@ -110,12 +114,7 @@ tk_value tk_rule_argreduce(tk_bcall *b) {
     int axis;
     unsigned rank;
     int64_t dim[TK_MAX_RANK];
-    if (!tk_bi_tile(b, 0, "reduces", &v)) {
-        return tk_bi_error(b);
-    }
-    bool ok = takes_dtype(b, v);
-    ok = tk_bi_reduced(b, v.type, &axis, &rank, dim) && ok;
-    if (!ok) {
+    if (!reduced_tile(b, &v, &axis, &rank, dim)) {
         return tk_bi_error(b);
     }
     tk_value r = tk_bi_unary(b, tk_bi_make_type(b, TK_I32, rank, dim), v);

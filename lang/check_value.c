@@ -140,14 +140,14 @@ tk_value tk_dep_const(tk_checker *c, tk_span at, tk_dtype t, bool untyped) {
 }
 
 // A node that stands for what only general checking has.
-static tk_x *placeholder(tk_checker *c, tk_span at, const tk_type *type) {
+static tk_x *dependent_node(tk_checker *c, tk_span at, const tk_type *type) {
     tk_x *x = tk_x_new(c, TK_X_VAR, at, type, 0);
     x->u.var = tk_var_new(c, TK_VAR_LOCAL, (tk_ident){"?", at}, type);
     return x;
 }
 
 tk_value tk_make_dep(tk_checker *c, tk_span at, const tk_type *type) {
-    return tk_make_value(c, placeholder(c, at, type));
+    return tk_make_value(c, dependent_node(c, at, type));
 }
 
 tk_value tk_type_value(tk_span at, tk_dtype t) {
@@ -185,13 +185,13 @@ tk_value tk_dim_value(tk_checker *c, tk_span at, tk_var *tensor, uint32_t axis) 
 tk_x *tk_materialize(tk_checker *c, tk_value v) {
     if (v.kind != TK_V_VALUE) {
         TK_CHECK(c->arena, v.kind == TK_V_ERROR || v.x);
-        return v.x ? v.x : placeholder(c, v.span, tk_type_error());
+        return v.x ? v.x : dependent_node(c, v.span, tk_type_error());
     }
     if (v.untyped && !v.dep) {
         v = tk_coerce(c, v, v.type->dtype, "value");
     }
     if (v.kind != TK_V_VALUE || !v.x) {
-        return placeholder(c, v.span, v.type);
+        return dependent_node(c, v.span, v.type);
     }
     return v.x;
 }
