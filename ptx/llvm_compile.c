@@ -139,6 +139,29 @@ static void optimise(llvm_state *s) {
     }
 }
 
+// Negations as unsigned subtractions, which are the same. ptxas of CUDA 12.6 to 13.3 takes
+// min(min(a, -b), c) of signed integers, or max, for one instruction (VIMNMX3, from sm_90 on) and
+// loses the sign of b; it does not where the types differ.
+static const char *without_neg(tk_arena *a, const char *ptx, size_t *size) {
+    static const char neg[] = "\tneg.s", zero[] = ", 0, ";
+    tk_buf b;
+    tk_buf_init(&b, a);
+    for (const char *at; (at = strstr(ptx, neg)) != NULL;) {
+        tk_buf_add(&b, ptx, (size_t)(at - ptx));
+        const char *bits = at + sizeof neg - 1, *comma = strchr(bits, ',');
+        bool narrow = strncmp(bits, "32", 2) == 0 || strncmp(bits, "16", 2) == 0;
+        ptx = narrow && comma ? comma + 2 : bits;
+        if (narrow && comma) {
+            tk_buf_fmt(&b, "\tsub.u%.*s%s", (int)(comma - bits), bits, zero);
+        } else {
+            tk_buf_str(&b, neg);
+        }
+    }
+    tk_buf_str(&b, ptx);
+    *size = b.n;
+    return tk_buf_text(&b);
+}
+
 static void write_ptx(llvm_state *s, tk_image *image) {
     char *error = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->emit.mod, LLVMAssemblyFile, &error,
@@ -149,8 +172,9 @@ static void write_ptx(llvm_state *s, tk_image *image) {
     if (s->messages.n) {
         TK_ICE(s->emit.arena, "LLVM's code generator: %.180s", tk_buf_text(&s->messages));
     }
-    image->ptx_size = LLVMGetBufferSize(s->text);
-    image->ptx = tk_strndup(s->emit.arena, LLVMGetBufferStart(s->text), image->ptx_size);
+    const char *text =
+        tk_strndup(s->emit.arena, LLVMGetBufferStart(s->text), LLVMGetBufferSize(s->text));
+    image->ptx = without_neg(s->emit.arena, text, &image->ptx_size);
 }
 
 static void keep_text(llvm_state *s, const tk_ptx_opts *o) {

@@ -77,6 +77,7 @@ def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
     check(f".target {target}" in ptx and f".entry {kernel}(" in ptx, f"{name}: target or entry")
     check(f'"./std/{file}.tk"' in ptx and re.search(r"\.loc\s+\d+ \d+ \d+", ptx), f"{name}: no source lines")
     check(not FUSIBLE.search(ptx), f"{name}: what the assembler may fuse")
+    check("\tneg.s32" not in ptx and "\tneg.s16" not in ptx, f"{name}: negations that the assembler may lose")
     check(not INEXACT.search(ptx), f"{name}: approximate or flushing operations that nobody asked for")
     if NO_FMA in marks:
         check("fma.rn" not in ptx, f"{name}: fused multiply-add that nobody wrote")
@@ -169,6 +170,15 @@ def check_loops():
     check(".entry" in tkc("loop.tk", "--emit=ptx")[0], "a carried tile beside a scalar")
 
 
+def check_negation():
+    """ptxas of CUDA 12.6 to 13.3 loses a sign in min(min(a, -b), c): it must see no negation of a signed integer."""
+    for t, u in (("i32", "u32"), ("i16", "u16")):
+        (FOLDER / "neg.tk").write_text(f"kernel k(x: in {t}[3, N], y: out {t}[N]) grid (i in N) {{\n"
+                                       "    y[i] = min(min(x[0, i], -x[1, i]), x[2, i]);\n}\n", encoding="utf-8")
+        ptx, _ = tkc("neg.tk", "--arch", "sm_90a", "--emit=ptx")
+        check("neg.s" not in ptx and len(re.findall(rf"sub\.{u} +\t%rs?\d+, 0, %rs?\d+;", ptx)) == 1, f"{t}: a negation: {ptx}")
+
+
 def main():
     info, _ = tkc("info")
     print(info, end="")
@@ -185,6 +195,7 @@ def main():
         list(pool.map(compile_one, jobs))
     check_forms()
     check_loops()
+    check_negation()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
