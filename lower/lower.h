@@ -6,7 +6,7 @@
 
 #include "ir/pass.h"
 
-void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float %, by exact ops
+void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float %, by sequences
 
 // Whether expand leaves the op alone: it has none of what is expanded, or TK_FAST_APPROX permits
 // the hardware's approximate instruction and there is one (f32: exp exp2 log log2 sin cos tanh

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of exact ops for mathematical functions, for one element type and shape at a time.
+// Sequences of ops for mathematical functions, for one element type and shape at a time.
 //
 // A tk_math is a place in the IR, a float type (f32 or f64) and a shape. The functions at the end
 // each add the ops of one mathematical function there and give its result. They are straight lines
@@ -54,6 +54,7 @@ typedef enum {
     TK_MATH_POLY(ATAN)                                                                             \
     TK_MATH_POLY(SINH)                                                                             \
     TK_MATH_POLY(COSH)                                                                             \
+    TK_MATH_POLY(TANH)                                                                             \
     TK_MATH_POLY(ERF)                                                                              \
     TK_MATH_POLY(ERFC_0)                                                                           \
     TK_MATH_POLY(ERFC_1)                                                                           \
@@ -89,6 +90,21 @@ typedef struct tk_math_mantissa { // x = 2^e (1 + f), 1 + f within [sqrt(1/2), s
     tk_vid e, f;                  // e as a float
 } tk_math_mantissa;
 tk_math_mantissa tk_math_split(tk_math *m, tk_vid x);
+
+// ---- By the GPU's instructions, in f32 (math_near.c)
+
+typedef struct tk_math_power { // 2^n of an x log2 b = n + r
+    tk_vid sum;                // its pattern's lower bits are the exponent of 2^n
+    tk_vid minus_n;
+} tk_math_power;
+tk_math_power tk_math_power_split(tk_math *m, tk_vid x, double log2_base);
+tk_vid tk_math_power_times(tk_math *m, tk_math_power p, tk_vid r); // 2^n 2^r
+tk_vid tk_math_near_rcp(tk_math *m, tk_vid x);                     // |x| within 2^-126 and 2^126
+tk_vid tk_math_near_exp(tk_math *m, tk_vid x);
+tk_vid tk_math_near_exp2(tk_math *m, tk_vid x);
+tk_vid tk_math_near_sigmoid(tk_math *m, tk_vid x);
+tk_vid tk_math_near_tanh(tk_math *m, tk_vid x);
+tk_vid tk_math_near_rsqrt(tk_math *m, tk_vid x);
 
 // ---- The functions
 tk_vid tk_math_exp(tk_math *m, tk_vid x);

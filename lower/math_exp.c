@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponentials and what is made of them: exp, exp2, expm1, sinh, cosh, tanh, sigmoid.
+// Exponentials and what is made of them: exp, exp2, expm1, sinh, cosh, tanh, sigmoid. What is made
+// of e^x itself is in f32 computed by the GPU's instruction (math_near.c). Here:
 //
 // x = n log 2 + r with |r| <= log(2)/2; a polynomial for the function of r; multiplication by
 // powers of two. Arguments are clamped to where the result is infinite, zero or constant already,
@@ -16,13 +17,19 @@ static tk_vid expm1_poly(tk_math *m, tk_vid r) {
 }
 
 tk_vid tk_math_exp(tk_math *m, tk_vid x) {
-    x = clamp(m, x, by_type(m, -104, -746), by_type(m, 89, 710));
+    if (m->t == TK_F32) {
+        return tk_math_near_exp(m, x);
+    }
+    x = clamp(m, x, -746, 710);
     const tk_math_exponent e = tk_math_exp_reduce(m, x);
     return tk_math_scale(m, add_c(m, expm1_poly(m, e.r), 1), e.n);
 }
 
 tk_vid tk_math_exp2(tk_math *m, tk_vid x) {
-    x = clamp(m, x, by_type(m, -151, -1076), by_type(m, 128, 1024));
+    if (m->t == TK_F32) {
+        return tk_math_near_exp2(m, x);
+    }
+    x = clamp(m, x, -1076, 1024);
     const tk_vid k = mrint(m, x);
     const tk_vid r = sub(m, x, k);
     const tk_vid y = mfma(m, r, tk_math_poly(m, TK_POLY_EXP2, r), num(m, 1));
@@ -82,8 +89,10 @@ tk_vid tk_math_cosh(tk_math *m, tk_vid x) {
 
 // t / (t + 2) with t = e^(2|x|) - 1
 tk_vid tk_math_tanh(tk_math *m, tk_vid x) {
-    const tk_vid size = mabs(m, x);
-    const tk_vid in = mmin(m, size, num(m, by_type(m, 10, 20)));
+    if (m->t == TK_F32) {
+        return tk_math_near_tanh(m, x);
+    }
+    const tk_vid size = mabs(m, x), in = mmin(m, size, num(m, 20));
     const tk_vid t = expm1_inner(m, add(m, in, in));
     const tk_vid y = mdiv(m, t, add_c(m, t, 2));
     return tk_math_with_sign(m, choose(m, is_tiny(m, size), size, y), x);
@@ -91,6 +100,9 @@ tk_vid tk_math_tanh(tk_math *m, tk_vid x) {
 
 // With e = e^-|x|: 1 / (1 + e) or e / (1 + e).
 tk_vid tk_math_sigmoid(tk_math *m, tk_vid x) {
+    if (m->t == TK_F32) {
+        return tk_math_near_sigmoid(m, x);
+    }
     const tk_vid e = tk_math_exp(m, neg(m, mabs(m, x)));
     const tk_vid one = num(m, 1);
     const tk_vid top = choose(m, lt(m, x, num(m, 0)), e, one);

@@ -61,4 +61,6 @@ tk_vid tk_math_log1p(tk_math *m, tk_vid x) {
     return choose(m, tiny, x, y);
 }
 
-tk_vid tk_math_rsqrt(tk_math *m, tk_vid x) { return rcp(m, msqrt(m, x)); }
+tk_vid tk_math_rsqrt(tk_math *m, tk_vid x) {
+    return m->t == TK_F32 ? tk_math_near_rsqrt(m, x) : rcp(m, msqrt(m, x));
+}

@@ -32,7 +32,7 @@ static pair quotient(tk_math *m, tk_vid f) {
     const tk_vid two = num(m, 2);
     const tk_vid d = add(m, f, two);
     const tk_vid lost = sub(m, f, sub(m, d, two));
-    const tk_vid inverse = rcp(m, d);
+    const tk_vid inverse = m->t == TK_F32 ? tk_math_near_rcp(m, d) : rcp(m, d);
     const tk_vid s = mul(m, f, inverse);
     const tk_vid rest = mfma(m, neg(m, s), d, f);
     return (pair){s, mul(m, mfma(m, neg(m, s), lost, rest), inverse)};
@@ -60,6 +60,10 @@ static tk_vid exp2_pair(tk_math *m, pair p) {
     const double lo = by_type(m, -160, -1100), hi = by_type(m, 130, 1030);
     const tk_vid in = lt(m, mabs(m, p.hi), num(m, -lo));
     const tk_vid low = choose(m, in, p.lo, num(m, 0)); // NaN where p.hi is infinite
+    if (m->t == TK_F32) {
+        const tk_math_power n = tk_math_power_split(m, p.hi, 1);
+        return tk_math_power_times(m, n, add(m, add(m, p.hi, n.minus_n), low));
+    }
     const tk_vid x = mmin(m, mmax(m, p.hi, num(m, lo)), num(m, hi));
     const tk_vid k = mrint(m, x);
     const tk_vid r = add(m, sub(m, x, k), low);

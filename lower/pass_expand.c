@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // expand: replaces the functions that have an error bound, and the remainder of floats, by
-// sequences of exact ops.
+// sequences of exact ops and, in f32, of the GPU's instructions for 2^x, 1/x and 1/sqrt x.
 //
 // in:    tile level
 // out:   no op for which tk_expand_keeps is false
-// keeps: values within the bounds of docs/math.md; the remainder bit for bit. From here on the bits
-//        are the same on every target
+// keeps: values within the bounds of docs/math.md; the remainder bit for bit. From here on bits are
+//        the same on every target but for what those instructions give
 // needs: fold, cse and dce after it: sequences have parts in common, and parts that are not used
 // when not: an op that may be approximate (TK_FAST_APPROX) and for which the hardware has an
-//           approximate instruction. The sequences themselves carry no permission: contracted or
+//           approximate instruction. The sequences' exact ops carry no permission: contracted or
 //           flushed they would lose their bounds.
 #include "lower/lower.h"
 
@@ -77,7 +77,7 @@ static tk_vid approximate(tk_math *m, const tk_op *op) {
     return fast_op(m, op, TK_OP_RCP, 1, &below);
 }
 
-// ---- By exact ops -------------------------------------------------------------------------------
+// ---- By sequences -------------------------------------------------------------------------------
 
 typedef tk_vid unary(tk_math *m, tk_vid x);
 

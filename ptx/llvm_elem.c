@@ -297,6 +297,9 @@ static LLVMValueRef approximation(tk_emit *e, tk_numop op, unsigned fast, LLVMVa
         return afn(tk_emit_intrinsic(e, "llvm.tanh.f32", LLVMTypeOf(x), 1, &x));
     }
     if (op == TK_NUM_RCP) {
+        if (fast & TK_FAST_FTZ) {
+            return approx(e, "rcp", "f", fast, x);
+        }
         return afn(LLVMBuildFDiv(e->b, LLVMConstReal(LLVMTypeOf(x), 1.0), x, ""));
     }
     return NULL;

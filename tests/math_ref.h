@@ -33,12 +33,12 @@ static inline long double ref_sigmoidl(long double x) {
     { #NAME, 2, NULL, NAME, NULL, NAME##l, F32, F64 }
 static const math_fn math_fns[] = {
     REF_1(exp, 1.5, 1.5),
-    REF_1(exp2, 1.5, 1.5),
+    REF_1(exp2, 1, 1.5),
     REF_1(expm1, 2, 2.5),
     REF_1(log, 1.5, 1.5),
     REF_1(log2, 2, 2),
     REF_1(log1p, 1.5, 1.5),
-    {"rsqrt", 1, ref_rsqrt, NULL, ref_rsqrtl, NULL, 2, 2},
+    {"rsqrt", 1, ref_rsqrt, NULL, ref_rsqrtl, NULL, 0.5, 2},
     REF_1(sin, 2, 2.5),
     REF_1(cos, 2, 2.5),
     REF_1(tan, 3, 3),
@@ -48,7 +48,7 @@ static const math_fn math_fns[] = {
     REF_2(atan2, 2, 2),
     REF_1(sinh, 1.5, 2.5),
     REF_1(cosh, 2.5, 2),
-    REF_1(tanh, 3, 3),
+    REF_1(tanh, 2, 3),
     REF_1(erf, 1.5, 1.5),
     REF_2(pow, 1.5, 1.5),
     {"sigmoid", 1, ref_sigmoid, NULL, ref_sigmoidl, NULL, 3, 3},
