@@ -3,6 +3,7 @@
 //
 // ptxas runs as a child without a shell. Its files lie in a folder of their own, which is removed
 // in every way out, also when an allocation fails.
+#define _GNU_SOURCE // dladdr
 #include "ptx/assemble.h"
 
 #include <dlfcn.h>
@@ -148,6 +149,34 @@ bool tk_assembler_find(char *name) {
     return true;
 }
 
+void tk_assembler_identity(char *text) {
+    char name[TK_ASSEMBLER_ROOM];
+    const char *file = name;
+    struct stat st;
+    jit_library j = {.handle = NULL};
+    text[0] = 0;
+    if (!tk_assembler_find(name)) {
+        return;
+    }
+    if (strcmp(name, NVJITLINK) == 0) {
+        Dl_info at = {.dli_fname = NULL};
+        void *create = NULL;
+        if (jit_open(&j)) {
+            memcpy(&create, &j.create, sizeof create);
+        }
+        file = create && dladdr(create, &at) && at.dli_fname ? at.dli_fname : name;
+    }
+    memset(&st, 0, sizeof st);
+    (void)stat(file, &st);
+    // Numbers first: a path may be cut.
+    (void)snprintf(text, TK_ASSEMBLER_ROOM, "%llu %llu %lld.%09ld %.400s",
+                   (unsigned long long)st.st_ino, (unsigned long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec, file);
+    if (j.handle) {
+        dlclose(j.handle);
+    }
+}
+
 // ---- One run
 
 typedef struct assembly {
@@ -258,6 +287,7 @@ static char *read_all(tk_arena *a, const char *path, size_t *size) {
 static void run_ptxas(assembly *s) {
     tk_image *image = s->image;
     if (!make_files(s)) {
+        image->unassembled = true;
         return;
     }
     char arch[64];
@@ -269,6 +299,7 @@ static void run_ptxas(assembly *s) {
     s->said = read_all(s->arena, s->log, &size);
     if (code != 0) {
         s->failed = code > 0 && s->said != NULL;
+        image->unassembled = !s->failed;
         return;
     }
     const void *cubin = read_all(s->arena, s->cubin, &size);

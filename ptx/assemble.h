@@ -13,9 +13,13 @@ enum { TK_ASSEMBLER_ROOM = 512 };
 
 // The assembler's path or name into name[TK_ASSEMBLER_ROOM]. False: none is at hand.
 bool tk_assembler_find(char *name);
+// What tells it from another assembler, and from itself after an update, into
+// text[TK_ASSEMBLER_ROOM]: its name and the place, size and time of its file. "": none is at hand.
+void tk_assembler_identity(char *text);
 
 // Fills in image->cubin and image->report. Leaves both alone where no assembler is at hand, where
-// it is too old for the code, or where no temporary file can be made: the driver assembles then.
+// it is too old for the code, or where it cannot be run (image->unassembled): the driver assembles
+// then.
 // PTX that an assembler refuses is an internal error, which names the kernel's place `where`.
 void tk_assemble(tk_arena *arena, tk_image *image, const char *where);
 

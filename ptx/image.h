@@ -77,6 +77,7 @@ typedef struct tk_image {
     size_t ptx_size;
     const void *cubin; // where an assembler was at hand, else NULL
     size_t cubin_size;
+    bool unassembled; // an assembler is at hand but could not be run: next time it may
     const char *arch; // "sm_90a"
     uint32_t threads; // a block
     uint32_t shared;  // bytes of dynamic shared memory
@@ -96,8 +97,10 @@ typedef struct tk_ptx_opts {
     bool no_cubin;                // PTX is enough: nothing is assembled
 } tk_ptx_opts;
 
-// The version of LLVM that the back end was built with: "22.1.2".
+// The version of LLVM that the back end was built with: "22.1.2", and of the one that it runs with,
+// which another library of the same name may have put in its place.
 const char *tk_llvm_version(void);
+void tk_llvm_running(unsigned version[3]);
 
 // Compiles a module (tile level, after the tile pipeline; it is changed) to an image in `arena`.
 // NULL after located diagnostics: what the GPU cannot run yet, a tile extent that is no power of

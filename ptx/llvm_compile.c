@@ -20,6 +20,7 @@
 #define TRIPLE "nvptx64-nvidia-cuda"
 
 const char *tk_llvm_version(void) { return LLVM_VERSION_STRING; }
+void tk_llvm_running(unsigned v[3]) { LLVMGetVersion(&v[0], &v[1], &v[2]); }
 
 // LLVM's own state, which it keeps for the process.
 static void init_targets(void) {

@@ -155,6 +155,7 @@ typedef struct gpu_variant {
     uint32_t nfact;
     tk_tensor_facts *fact; // per IR parameter
     const tk_image *image;
+    const char *notes; // of its compile, as text
     tk_module *module; // only the grid region
     tk_plan *grid;
     struct gpu_loaded *loaded; // under gpu_lock
@@ -182,9 +183,10 @@ bool gpu_facts_hold(const gpu_variant *v, const tk_tensor_facts *now);
 gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l);
 void gpu_unload(const tkc_config *c, gpu_loaded *x); // with the context's gpu_lock
 // The module (of a kernel with `n` IR parameters) as an image in `arena`, from the disk cache where
-// it has it (cuda_image.c). NULL after w's diagnostics.
+// it has it, and the compiler's notes, the same from there (cuda_image.c). NULL after w's
+// diagnostics.
 const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t n,
-                            const tk_ptx_opts *o);
+                            const tk_ptx_opts *o, const char **notes);
 
 // ---- Launches (cuda_launch.c)
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out);

@@ -15,11 +15,11 @@ typedef struct head {
     uint32_t kernel, arch; // lengths
     uint32_t threads, shared, ngrid, nslot, param_bytes;
     uint32_t has_cubin;
-    uint64_t ptx, cubin; // sizes
+    uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
 } head;
 
-static void write_image(tk_buf *b, const tk_image *i) {
+static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     head h;
     memset(&h, 0, sizeof h);
     h.kernel = (uint32_t)strlen(i->kernel);
@@ -32,6 +32,7 @@ static void write_image(tk_buf *b, const tk_image *i) {
     h.has_cubin = i->cubin != NULL;
     h.ptx = i->ptx ? i->ptx_size : 0;
     h.cubin = i->cubin ? i->cubin_size : 0;
+    h.notes = strlen(notes);
     h.report = i->report;
     tk_buf_add(b, (const char *)&h, sizeof h);
     for (uint32_t k = 0; k < i->nslot; k++) {
@@ -47,6 +48,7 @@ static void write_image(tk_buf *b, const tk_image *i) {
     if (h.cubin) {
         tk_buf_add(b, i->cubin, h.cubin);
     }
+    tk_buf_add(b, notes, (size_t)h.notes);
 }
 
 typedef struct reader {
@@ -85,7 +87,7 @@ static bool take_slots(reader *r, tk_arena *a, tk_image *i) {
     return true;
 }
 
-static const tk_image *read_image(tk_arena *a, const void *data, size_t size) {
+static const tk_image *read_image(tk_arena *a, const void *data, size_t size, const char **notes) {
     reader r = {data, size, false};
     head h;
     const char *p = take(&r, sizeof h);
@@ -114,6 +116,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size) {
         i->cubin = copy;
         i->cubin_size = (size_t)h.cubin;
     }
+    *notes = take_text(&r, a, h.notes);
     return r.bad || r.left || (!i->ptx && !i->cubin) ? NULL : i;
 }
 
@@ -134,11 +137,41 @@ static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
     }
 }
 
+// The compiler and the assembler. The build's own identity is added by the cache.
+static const char *tools(tk_work *w) {
+    char assembler[TK_ASSEMBLER_ROOM];
+    unsigned llvm[3] = {0, 0, 0};
+#ifdef TKC_HAVE_LLVM
+    tk_llvm_running(llvm);
+#endif
+    // An image made where no assembler was must not stay when one comes.
+    tk_assembler_identity(assembler);
+    return tk_format(&w->arena, "LLVM %u.%u.%u, assembler %s", llvm[0], llvm[1], llvm[2],
+                     assembler);
+}
+
+typedef struct key_parts {
+    TK_VEC(const char *) at;
+    TK_VEC(size_t) size;
+} key_parts;
+
+static void add_part(tk_work *w, key_parts *k, const char *at, size_t size) {
+    tk_vec_push(&w->arena, &k->at, at);
+    tk_vec_push(&w->arena, &k->size, size);
+}
+
+static void add_text(tk_work *w, key_parts *k, const char *text) {
+    add_part(w, k, text, strlen(text));
+}
+
+// What is compiled, and the sources: places in them are in the code, in notes and in messages.
 static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_opts *o,
                      cache_key *key) {
     if (!w->config->cache) {
         return false;
     }
+    key_parts k;
+    memset(&k, 0, sizeof k);
     tk_buf ir, fact;
     tk_buf_init(&ir, &w->arena);
     tk_buf_init(&fact, &w->arena);
@@ -146,29 +179,34 @@ static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_op
     for (uint32_t i = 0; i < n; i++) {
         tk_buf_fmt(&fact, "%d%d", o->facts[i].unit_last, o->facts[i].aligned16);
     }
-    // An image made where no assembler was must not stay when one comes.
-    char assembler[TK_ASSEMBLER_ROOM] = "";
-    if (!tk_assembler_find(assembler)) {
-        assembler[0] = 0;
+    add_text(w, &k, tk_buf_text(&ir));
+    add_text(w, &k, tk_buf_text(&fact));
+    add_text(w, &k, o->arch);
+    add_text(w, &k, o->debug ? "debug" : "");
+    add_text(w, &k, tools(w));
+    for (uint32_t i = 0; m->sources && i < m->sources->files.n; i++) {
+        const tk_source *s = &m->sources->files.at[i];
+        add_text(w, &k, s->name);
+        add_part(w, &k, s->text, s->size);
     }
-    const char *part[] = {tk_buf_text(&ir), tk_buf_text(&fact), o->arch, o->debug ? "debug" : "",
-                          assembler};
-    enum { PARTS = sizeof part / sizeof *part };
-    size_t size[PARTS];
-    for (size_t i = 0; i < PARTS; i++) {
-        size[i] = strlen(part[i]);
-    }
-    return cache_key_make(w->config, part, size, PARTS, key);
+    return cache_key_make(w->config, k.at.at, k.size.at, k.at.n, key);
+}
+
+static const char *notes_of(tk_arena *a, const tk_module *m) {
+    tk_buf b;
+    tk_buf_init(&b, a);
+    tk_notes_print(&b, m->sources, &m->notes);
+    return tk_buf_text(&b);
 }
 
 const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t n,
-                            const tk_ptx_opts *o) {
+                            const tk_ptx_opts *o, const char **notes) {
     cache_key key;
     bool cached = make_key(w, m, n, o, &key);
     const void *data;
     size_t size;
     if (cached && cache_get(w->config, &key, &w->arena, &data, &size)) {
-        const tk_image *i = read_image(arena, data, size);
+        const tk_image *i = read_image(arena, data, size, notes);
         if (i) {
             check_image(w, i, n);
             return i;
@@ -181,10 +219,12 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
         return NULL;
     }
     check_image(w, i, n);
-    if (cached && w->diags.warnings == warnings) { // warnings would be said only once
+    *notes = notes_of(arena, m);
+    // Warnings would be said only once.
+    if (cached && w->diags.warnings == warnings && !i->unassembled) {
         tk_buf b;
         tk_buf_init(&b, &w->arena);
-        write_image(&b, i);
+        write_image(&b, i, *notes);
         cache_put(w->config, &key, b.at, b.n);
     }
     return i;

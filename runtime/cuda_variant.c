@@ -142,7 +142,7 @@ static bool fill(tk_work *w, void *arg) {
     o.arch = q->device->target->name;
     o.facts = v->fact;
     o.debug = w->config->debug;
-    v->image = gpu_compile(w, &v->arena, m, v->nfact, &o);
+    v->image = gpu_compile(w, &v->arena, m, v->nfact, &o, &v->notes);
     return v->image && !w->diags.errors;
 }
 
@@ -379,6 +379,8 @@ void gpu_variants_destroy(tkc_kernel *k) {
 }
 
 // ---- Reflection
+
+const char *gpu_notes(const gpu_variant *v) { return v->notes; }
 
 void gpu_describe(tk_buf *b, const gpu_variant *v) {
     const tk_func *f = NULL;

@@ -221,6 +221,7 @@ void gpu_variants_destroy(tkc_kernel *k);
 size_t gpu_variant_count(const tkc_kernel *k); // under list_lock, as the next two
 const struct gpu_variant *gpu_variant_at(const tkc_kernel *k, size_t i); // NULL past the end
 void gpu_describe(tk_buf *b, const struct gpu_variant *v);
+const char *gpu_notes(const struct gpu_variant *v);
 void gpu_context_destroy(tkc_context *context);
 
 // ---- Disk cache (cache.c): never fails, only misses

@@ -214,6 +214,10 @@ TKC_API size_t tkc_kernel_variant_count(const tkc_kernel *kernel);
    to 16 bytes; y: any". TKC_ERROR_ARGUMENT past the end. A variant never computes anything else
    than another; on a GPU there are at most 17 for one set of compile-time parameters and target. */
 TKC_API tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out);
+/* The compiler's notes for variant i, as tkc_kernel_dump_notes and TKC_CODE_NOTES give them: what
+   each pass decided, on a GPU also the registers, spills and instructions where an assembler is at
+   hand. The same whether it was compiled now or came from the disk cache. */
+TKC_API tkc_status tkc_kernel_variant_notes(tkc_kernel *kernel, size_t i, tkc_text *out);
 
 /* ---- Arguments */
 typedef struct tkc_tensor {

@@ -121,15 +121,33 @@ size_t tkc_kernel_variant_count(const tkc_kernel *kernel) {
 }
 
 // ---- Reflection
+
 typedef struct variant_text {
     tkc_kernel *kernel;
     size_t i;
     tkc_text *out;
+    bool notes; // rather than what it is for
     bool found;
 } variant_text;
 
+static void describe(tk_buf *b, const variant *v, bool notes) {
+    if (notes) {
+        tk_notes_print(b, v->module->sources, &v->module->notes);
+    } else {
+        tk_buf_fmt(b, "cpu: %s", v->key);
+    }
+}
+
+static void describe_gpu(tk_buf *b, const struct gpu_variant *v, bool notes) {
+    if (notes) {
+        tk_buf_str(b, gpu_notes(v));
+    } else {
+        gpu_describe(b, v);
+    }
+}
+
 // With the list's lock: work_run comes back whatever happens.
-static void describe(tk_work *w, void *arg) {
+static void find_text(tk_work *w, void *arg) {
     variant_text *t = arg;
     tk_buf b;
     tk_buf_init(&b, &w->arena);
@@ -141,9 +159,9 @@ static void describe(tk_work *w, void *arg) {
     }
     const struct gpu_variant *g = v ? NULL : gpu_variant_at(t->kernel, i);
     if (v) {
-        tk_buf_fmt(&b, "cpu: %s", v->key);
+        describe(&b, v, t->notes);
     } else if (g) {
-        gpu_describe(&b, g);
+        describe_gpu(&b, g, t->notes);
     }
     t->found = v || g;
     if (t->found && !text_copy(w->config, tk_buf_text(&b), b.n, t->out)) {
@@ -151,17 +169,25 @@ static void describe(tk_work *w, void *arg) {
     }
 }
 
-tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out) {
+static tkc_status text_of(tkc_kernel *kernel, size_t i, bool notes, tkc_text *out) {
     if (!kernel || !out) {
         return TKC_ERROR_ARGUMENT;
     }
     *out = (tkc_text){NULL, 0};
     tk_work w;
     work_init(&w, &kernel->program->context->config);
-    variant_text t = {kernel, i, out, false};
+    variant_text t = {kernel, i, out, notes, false};
     pthread_mutex_lock(&kernel->list_lock);
-    tkc_status s = work_run(&w, describe, &t);
+    tkc_status s = work_run(&w, find_text, &t);
     pthread_mutex_unlock(&kernel->list_lock);
     s = work_end(&w, s, NULL);
     return s == TKC_OK && !t.found ? TKC_ERROR_ARGUMENT : s;
+}
+
+tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out) {
+    return text_of(kernel, i, false, out);
+}
+
+tkc_status tkc_kernel_variant_notes(tkc_kernel *kernel, size_t i, tkc_text *out) {
+    return text_of(kernel, i, true, out);
 }

@@ -23,6 +23,8 @@ typedef struct fake_backend {
     uint32_t shared;     // of the images that it makes
     bool refuse;         // with a diagnostic
     bool cubin;          // makes one
+    const char *note;    // that it makes; NULL: "made"
+    bool unassembled;    // says that the assembler could not be run
     bool facts[8][2];    // of the last kernel's parameters
     char arch[16];
 } fake_backend;

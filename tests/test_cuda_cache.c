@@ -96,6 +96,88 @@ Test(cuda_cache, hits) {
     cr_expect_eq(run((run_settings){0}), 1);
 }
 
+// ---- What a kernel is made with
+
+static void write_script(const char *path, const char *content) {
+    FILE *f = fopen(path, "wb");
+    cr_assert(f);
+    fputs(content, f);
+    fclose(f);
+    cr_assert_eq(chmod(path, 0700), 0);
+}
+
+Test(cuda_cache, another_assembler) {
+    char one[100], two[100];
+    snprintf(one, sizeof one, "%s/ptxas", folder);
+    snprintf(two, sizeof two, "%s/ptxas-2", folder);
+    write_script(one, "#!/bin/sh\n");
+    write_script(two, "#!/bin/sh\n");
+    setenv("TKC_PTXAS", "", 1);
+    cr_expect_eq(run((run_settings){0}), 1);
+    setenv("TKC_PTXAS", one, 1); // one where there was none
+    cr_expect_eq(run((run_settings){0}), 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+    setenv("TKC_PTXAS", two, 1); // another, which is alike
+    cr_expect_eq(run((run_settings){0}), 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+    setenv("TKC_PTXAS", one, 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+    write_script(one, "#!/bin/sh\n# newer\n"); // the same path, updated
+    cr_expect_eq(run((run_settings){0}), 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+    struct timespec past[2] = {{1000, 0}, {1000, 0}};
+    utimensat(AT_FDCWD, one, past, 0);
+    cr_expect_eq(run((run_settings){0}), 1);
+    setenv("TKC_PTXAS", "", 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+}
+
+Test(cuda_cache, an_assembler_that_could_not_run) {
+    the_backend.unassembled = true;
+    cr_expect_eq(run((run_settings){0}), 1);
+    cr_expect_eq(run((run_settings){0}), 1);
+    the_backend.unassembled = false;
+    cr_expect_eq(run((run_settings){0}), 1);
+    cr_expect_eq(run((run_settings){0}), 0);
+}
+
+// A place keeps its bytes and gets another line.
+Test(cuda_cache, moved_lines) {
+    char one[sizeof text + 8], two[sizeof text + 8];
+    snprintf(one, sizeof one, "//a  \n%s", text);
+    snprintf(two, sizeof two, "//a \n\n%s", text);
+    cr_expect_eq(run((run_settings){.program = one}), 1);
+    cr_expect_eq(run((run_settings){.program = one}), 0);
+    cr_expect_eq(run((run_settings){.program = two}), 1);
+}
+
+static void expect_notes(const char *want) {
+    static _Alignas(64) float memory[4096];
+    gpu_env e = gpu_config(FAKE_CUDA);
+    tkc_config_cache(e.config, inner, 1 << 20);
+    gpu_program(&e, text);
+    cr_assert_eq(tkc_device_open(e.context, "cuda", &e.device, NULL), TKC_OK);
+    int64_t n = 100;
+    tkc_arg a[2] = {gpu_tensor(memory, TKC_F32, 1, &n), gpu_tensor(memory + 2048, TKC_F32, 1, &n)};
+    cr_assert_eq(gpu_launch(&e, a, 2, NULL), TKC_OK, "%s", gpu_said(&e));
+    tkc_text t = {NULL, 0};
+    cr_assert_eq(tkc_kernel_variant_notes(e.kernel, 0, &t), TKC_OK);
+    cr_expect(strstr(t.at, want) && strstr(t.at, "k.tk:1:"), "%s", t.at);
+    tkc_text_free(&t);
+    cr_expect_eq(tkc_kernel_variant_notes(e.kernel, 1, &t), TKC_ERROR_ARGUMENT);
+    gpu_close(&e);
+}
+
+Test(cuda_cache, notes_are_kept) {
+    the_backend.note = "first";
+    expect_notes("first");
+    the_backend.note = "second";
+    expect_notes("first"); // that of the entry
+    cr_expect_eq(the_backend.compiled, 1);
+}
+
+// ---- Files
+
 static void one_path(char *path, size_t size) {
     DIR *d = opendir(inner);
     cr_assert(d);
