@@ -9,8 +9,12 @@ add_library(tkc_llvm INTERFACE)
 set(TKC_LLVM_LIBS "")
 if(TKC_LLVM)
     # By its own package: llvm-config and clang on PATH are another version's.
+    # The package looks for libraries of parts of LLVM that are not used here (LibEdit, zstd, CURL),
+    # and says at this level what it finds.
+    set(level "${CMAKE_MESSAGE_LOG_LEVEL}")
+    set(CMAKE_MESSAGE_LOG_LEVEL NOTICE)
     find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22)
-    # What it prints of LibEdit, zstd and CURL is about parts of LLVM that are not used here.
+    set(CMAKE_MESSAGE_LOG_LEVEL "${level}")
 endif()
 if(LLVM_FOUND)
     target_include_directories(tkc_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})

@@ -176,39 +176,6 @@ bool tk_op_is_terminator(const tk_op *op) {
     return op->code == TK_OP_YIELD || op->code == TK_OP_RETURN;
 }
 
-static bool region_is_removable(const tk_region *r) {
-    for (const tk_op *op = r->first; op; op = op->next) {
-        if (!tk_op_is_terminator(op) && !tk_op_is_removable(op)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool tk_op_is_removable(const tk_op *op) {
-    switch (tk_op_info(op->code)->effect) {
-    case TK_FX_PURE:
-    case TK_FX_READ:
-        break;
-    case TK_FX_CONTROL:
-        if (op->code != TK_OP_IF && op->code != TK_OP_FOR) {
-            return false;
-        }
-        break;
-    case TK_FX_WRITE:
-    case TK_FX_ATOMIC:
-    case TK_FX_DEBUG:
-    case TK_FX_CALL:
-        return false;
-    }
-    for (uint32_t i = 0; i < op->nreg; i++) {
-        if (!region_is_removable(op->reg[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // ---- Walks --------------------------------------------------------------------------------------
 
 // The function called may unlink the op that it is given.
@@ -232,22 +199,4 @@ void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user) {
         region_walk(fn->grid, f, user);
     }
     region_walk(fn->body, f, user);
-}
-
-typedef struct replacement {
-    tk_vid old, with;
-} replacement;
-
-static void replace_in(void *user, tk_op *op) {
-    const replacement *r = user;
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        if (op->opnd[i] == r->old) {
-            op->opnd[i] = r->with;
-        }
-    }
-}
-
-void tk_replace_all(tk_func *f, tk_vid old, tk_vid with) {
-    replacement r = {old, with};
-    tk_func_walk(f, replace_in, &r);
 }

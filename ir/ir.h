@@ -207,12 +207,8 @@ const tk_type *tk_value_type(const tk_func *f, tk_vid v);
 const tk_layout *tk_value_layout(const tk_func *f, tk_vid v); // NULL: none
 void tk_value_lay(tk_func *f, tk_vid v, const tk_layout *l);  // l is in the module's arena
 bool tk_value_same_layout(const tk_func *f, tk_vid x, tk_vid y);
-tk_op *tk_value_def(const tk_func *f, tk_vid v);          // NULL for arguments and parameters
-void tk_replace_all(tk_func *f, tk_vid old, tk_vid with); // every use in the function
+tk_op *tk_value_def(const tk_func *f, tk_vid v); // NULL for arguments and parameters
 bool tk_op_is_terminator(const tk_op *op);
-// Whether it can go when its results are unused: pure ops and loads, and if/for whose regions hold
-// only such. A while is kept (it may not end).
-bool tk_op_is_removable(const tk_op *op);
 // Calls f for op and every op in its regions, outer first.
 void tk_op_walk(tk_op *op, void (*f)(void *user, tk_op *op), void *user);
 void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user); // grid, then body

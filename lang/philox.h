@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Philox 4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw ("Parallel random
-// numbers: as easy as 1, 2, 3", 2011), and what the language makes of its words.
+// numbers: as easy as 1, 2, 3", 2011).
 #ifndef TK_LANG_PHILOX_H
 #define TK_LANG_PHILOX_H
 
-#include <math.h>
 #include <stdint.h>
 
 typedef struct tk_philox4 {
@@ -31,16 +30,6 @@ static inline tk_philox4 tk_philox(uint32_t key0, uint32_t key1, tk_philox4 c) {
 static inline tk_philox4 tk_philox_at(uint64_t seed, uint64_t offset) {
     const tk_philox4 c = {{(uint32_t)offset, (uint32_t)(offset >> 32), 0, 0}};
     return tk_philox((uint32_t)seed, (uint32_t)(seed >> 32), c);
-}
-
-// rand: word 0 without its low 8 bits, times 2^-24; in [0, 1), exact.
-static inline float tk_philox_uniform(tk_philox4 r) { return (float)(r.w[0] >> 8) * 0x1p-24F; }
-
-// randn: Box-Muller by the cosine, in f64 and rounded once.
-static inline float tk_philox_normal(tk_philox4 r) {
-    const double u1 = ((double)r.w[0] + 1.0) * 0x1p-32;
-    const double u2 = (double)r.w[1] * 0x1p-32;
-    return (float)(sqrt(-2.0 * log(u1)) * cos(6.283185307179586 * u2));
 }
 
 #endif

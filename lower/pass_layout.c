@@ -378,12 +378,15 @@ static void made_here(assign *s, tk_op *op) {
     }
 }
 
-static void pure(assign *s, tk_op *op) {
-    switch ((int)op->code) { // the rest works across threads, or on no tiles at all
-    case TK_OP_CONST:
-    case TK_OP_IOTA:
-        made_here(s, op);
+// Every op of the list: a new one does not build before it is taught here.
+static void one(assign *s, tk_op *op) {
+    if (!extents_fit(s, op)) {
         return;
+    }
+    switch (op->code) {
+#define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
+#include "ir/ops.def"
     case TK_OP_CAST:
     case TK_OP_BITCAST:
         elementwise(s, op);
@@ -392,6 +395,10 @@ static void pure(assign *s, tk_op *op) {
         if (is_tile(s, op->opnd[1])) {
             elementwise(s, op);
         }
+        return;
+    case TK_OP_CONST:
+    case TK_OP_IOTA:
+        made_here(s, op);
         return;
     case TK_OP_BROADCAST:
         broadcast(s, op);
@@ -407,48 +414,49 @@ static void pure(assign *s, tk_op *op) {
     case TK_OP_REDUCE_FN:
         reduction(s, op);
         return;
-    }
-    across(s, op);
-}
-
-static void control(assign *s, tk_op *op) {
-    switch ((int)op->code) { // terminators have no results
+    case TK_OP_CONCAT:
+    case TK_OP_INTERLEAVE:
+    case TK_OP_DEINTERLEAVE:
+    case TK_OP_FLIP:
+    case TK_OP_SLICE:
+    case TK_OP_GATHER:
+    case TK_OP_SCAN:
+    case TK_OP_SCAN_FN:
+    case TK_OP_SORT:
+    case TK_OP_TOPK:
+    case TK_OP_HISTOGRAM:
+    case TK_OP_DOT:
+    case TK_OP_DOT_SCALED:
+        across(s, op);
+        return;
+    case TK_OP_LOAD:
+    case TK_OP_STORE:
+    case TK_OP_ATOMIC_RMW:
+    case TK_OP_ATOMIC_CAS:
+        view(s, op);
+        return;
     case TK_OP_IF:
         branch(s, op);
-        break;
+        return;
     case TK_OP_FOR:
         loop(s, op);
-        break;
+        return;
     case TK_OP_WHILE:
         loop_while(s, op);
-        break;
-    }
-}
-
-static void one(assign *s, tk_op *op) {
-    if (!extents_fit(s, op)) {
         return;
-    }
-    const tk_opinfo *info = tk_op_info(op->code);
-    if (info->elementwise) {
-        elementwise(s, op);
+    case TK_OP_DIM: // of scalars
+    case TK_OP_PROGRAM_ID:
+    case TK_OP_NUM_PROGRAMS:
+    case TK_OP_ASSERT: // reads its operands wherever they are, as the next two
+    case TK_OP_ASSUME:
+    case TK_OP_PRINT:
+    case TK_OP_CONVERT: // made here
+    case TK_OP_YIELD:   // its owner's
+    case TK_OP_RETURN:
+    case TK_OP_BARRIER: // of a later level
+    case TK_OP_CALL:    // none is left
+    case TK_OP_COUNT:
         return;
-    }
-    switch (info->effect) {
-    case TK_FX_PURE:
-        pure(s, op);
-        break;
-    case TK_FX_READ:
-    case TK_FX_WRITE:
-    case TK_FX_ATOMIC:
-        view(s, op);
-        break;
-    case TK_FX_CONTROL:
-        control(s, op);
-        break;
-    case TK_FX_DEBUG: // reads its operands wherever they are
-    case TK_FX_CALL:  // none is left
-        break;
     }
 }
 

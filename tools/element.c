@@ -84,8 +84,8 @@ const char *value_text(char room[VALUE_ROOM], tkc_dtype dtype, wide v) {
             break;
         }
     }
-    if (fabsl(v) >= 10 && fabsl(v) < 1e7L && strchr(room, 'e')) { // 10, not 1e+01
-        snprintf(room, VALUE_ROOM, "%.0f", strtod(room, NULL));
+    if (fabsl(v) >= 10 && fabsl(v) < 1e7L && strchr(room, 'e')) { // 448, not 4.5e+02
+        snprintf(room, VALUE_ROOM, "%.0Lf", v);
     }
     return room;
 }
