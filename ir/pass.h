@@ -24,8 +24,9 @@ typedef struct tk_pass {
     const char *why;  // the reason for its place
 } tk_pass;
 
-const tk_pass *tk_passes(size_t *n);           // in order
-const tk_pass *tk_pass_find(const char *name); // NULL
+const tk_pass *tk_passes(size_t *n);                                                 // in order
+const tk_pass *tk_pass_find(const char *name);                                       // NULL
+const tk_pass *tk_pass_find_in(const tk_pass *table, size_t rows, const char *name); // NULL
 
 typedef struct tk_pipeline_opts {
     const tk_pass *table; // other passes than the tile pipeline's: a back end's

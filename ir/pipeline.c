@@ -33,14 +33,16 @@ const tk_pass *tk_passes(size_t *n) {
     return table;
 }
 
-const tk_pass *tk_pass_find(const char *name) {
-    for (size_t i = 0; i < ROWS; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            return &table[i];
+const tk_pass *tk_pass_find_in(const tk_pass *rows, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
         }
     }
     return NULL;
 }
+
+const tk_pass *tk_pass_find(const char *name) { return tk_pass_find_in(table, ROWS, name); }
 
 // ---- One step, under a guard of its own ---------------------------------------------------------
 
@@ -127,11 +129,12 @@ bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
     if (!o->only && o->after && strcmp(o->after, "build") == 0) {
         return true;
     }
-    const tk_pass *only = o->only ? tk_pass_find(o->only) : NULL;
-    TK_CHECK(m->arena, !o->only || only);
-    TK_CHECK(m->arena, o->only || !o->after || o->table || tk_pass_find(o->after));
     const tk_pass *rows = o->table ? o->table : table;
-    for (size_t i = 0; i < (o->table ? o->rows : ROWS); i++) {
+    const size_t n = o->table ? o->rows : ROWS;
+    const tk_pass *only = o->only ? tk_pass_find_in(rows, n, o->only) : NULL;
+    TK_CHECK(m->arena, !o->only || only);
+    TK_CHECK(m->arena, o->only || !o->after || tk_pass_find_in(rows, n, o->after));
+    for (size_t i = 0; i < n; i++) {
         const tk_pass *p = &rows[i];
         if (only && p != only) {
             continue;

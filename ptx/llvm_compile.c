@@ -30,24 +30,6 @@ static void init_targets(void) {
     LLVMInitializeNVPTXAsmPrinter();
 }
 
-// ---- The passes, in order
-
-// PASS(name, what it does, why it stands here)
-#define PIPELINE(PASS)                                                                             \
-    PASS(expand, "makes math functions sequences of exact ops",                                    \
-         "before layouts: what it adds is element-wise")                                           \
-    PASS(fold, "replaces what is known at compile time", "constants in what expand made")          \
-    PASS(cse, "computes equal expressions once", "expand repeats range reductions")                \
-    PASS(licm, "moves out of loops what is the same in each iteration",                            \
-         "constants of expand's polynomials")                                                      \
-    PASS(dce, "removes what nothing uses", "before layouts, so that nothing dead is converted")    \
-    PASS(layout, "gives each tile a layout", "last at the tile level")
-
-#define DECLARE(NAME, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
-#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY},
-PIPELINE(DECLARE)
-static const tk_pass table[] = {PIPELINE(ROW)};
-
 // ---- LLVM objects, released on every way out
 
 typedef struct llvm_state {
@@ -242,8 +224,7 @@ static bool lower(tk_module *m, const tk_ptx_opts *o, tk_arena *arena, tk_diags 
     tk_pipeline_opts p;
     memset(&p, 0, sizeof p);
     p.debug = o->debug;
-    p.table = table;
-    p.rows = sizeof table / sizeof *table;
+    p.table = tk_lower_passes(&p.rows);
     if (!tk_pipeline_run(m, &arena->from, diags, &p)) {
         return false;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looking inside: syntax tree, IR after a pass, notes, IR text in and out, formatting.
+#include "lower/lower.h"
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -55,19 +56,27 @@ tkc_status tkc_program_dump_ast(tkc_program *program, tkc_text *out) {
     return run(program->context, dump_ast, &d, NULL);
 }
 
+// Pass i of the tile pipeline and then of those on the way to a GPU; NULL past the end.
+static const tk_pass *pass_at(size_t i) {
+    size_t n, more;
+    const tk_pass *p = tk_passes(&n), *below = tk_lower_passes(&more);
+    return i < n ? &p[i] : i - n < more ? &below[i - n] : NULL;
+}
+
 static bool known_pass(tk_work *w, const char *pass, bool build_too) {
-    if (!pass || tk_pass_find(pass) || (build_too && strcmp(pass, "build") == 0)) {
+    if (!pass || (build_too && strcmp(pass, "build") == 0)) {
         return true;
     }
-    size_t n;
-    const tk_pass *p = tk_passes(&n);
-    const char **name = TK_NEW_ARRAY(&w->arena, const char *, n + 1);
-    for (size_t i = 0; i < n; i++) {
-        name[i] = p[i].name;
+    TK_VEC(const char *) name = {0};
+    for (size_t i = 0; pass_at(i); i++) {
+        if (strcmp(pass_at(i)->name, pass) == 0) {
+            return true;
+        }
+        tk_vec_push(&w->arena, &name, pass_at(i)->name);
     }
     tk_span none = {0, 0, 0};
     tk_diag *d = tk_error(&w->diags, none, "unknown-pass", "there is no pass '%s'", pass);
-    const char *near = tk_nearest(&w->arena, pass, name, n);
+    const char *near = tk_nearest(&w->arena, pass, name.at, name.n);
     if (near) {
         tk_help(&w->diags, d, none, "did you mean '%s'?", near);
     }
@@ -133,6 +142,32 @@ tkc_status tkc_kernel_dump_notes(tkc_kernel *kernel, const tkc_arg *args, size_t
     return dump_kernel_call(&d, report);
 }
 
+// The passes on the way to a GPU take what those before them leave.
+static bool only_kernel(tk_work *w, const tk_module *m, const char *pass) {
+    const tk_func *f = m->funcs.n == 1 ? m->funcs.at[0] : NULL;
+    if (m->level == TK_LEVEL_TILE && f && f->is_kernel) {
+        return true;
+    }
+    tk_span where = {0, 0, 0};
+    tk_error(&w->diags, f && f->loc < m->locs.n ? m->locs.at[f->loc].span : where, "pass-needs",
+             "pass '%s' takes a module of level 'tile' with a kernel and no other function", pass);
+    return false;
+}
+
+static bool run_pass(tk_work *w, tk_module *m, const char *pass) {
+    tk_pipeline_opts o;
+    memset(&o, 0, sizeof o);
+    o.only = pass;
+    o.debug = w->config->debug;
+    if (!tk_pass_find(pass)) {
+        if (!only_kernel(w, m, pass)) {
+            return false;
+        }
+        o.table = tk_lower_passes(&o.rows);
+    }
+    return tk_pipeline_run(m, &w->config->from, &w->diags, &o);
+}
+
 static void run_ir(tk_work *w, void *arg) {
     dump_call *d = arg;
     tk_sources *sources = TK_NEW(&w->arena, tk_sources);
@@ -152,11 +187,7 @@ static void run_ir(tk_work *w, void *arg) {
         tk_error(&w->diags, where, "ir-invalid", "%s", why);
         return;
     }
-    tk_pipeline_opts o;
-    memset(&o, 0, sizeof o);
-    o.only = d->pass;
-    o.debug = w->config->debug;
-    if (d->pass && !tk_pipeline_run(m, &w->config->from, &w->diags, &o)) {
+    if (d->pass && !run_pass(w, m, d->pass)) {
         return;
     }
     tk_buf out;
@@ -183,13 +214,12 @@ tkc_status tkc_ir_run(tkc_context *context, const char *name, const char *text, 
 }
 
 bool tkc_pass_info(size_t i, const char **name, const char **what) {
-    size_t n;
-    const tk_pass *p = tk_passes(&n);
-    if (i >= n || !name || !what) {
+    const tk_pass *p = pass_at(i);
+    if (!p || !name || !what) {
         return false;
     }
-    *name = p[i].name;
-    *what = p[i].what;
+    *name = p->name;
+    *what = p->what;
     return true;
 }
 

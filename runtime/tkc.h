@@ -397,7 +397,8 @@ TKC_API tkc_status tkc_kernel_dump_notes(tkc_kernel *kernel, const tkc_arg *args
 /* Reads IR text, runs one pass (NULL: none), and prints it. */
 TKC_API tkc_status tkc_ir_run(tkc_context *context, const char *name, const char *text, size_t size,
                               const char *pass, bool locs, tkc_text *out, tkc_report **report);
-/* Passes in order: name and one sentence; false past the end. */
+/* Passes in order, those of the tile IR and then those on the way to a GPU: name and one sentence;
+ * false past the end. */
 TKC_API bool tkc_pass_info(size_t i, const char **name, const char **what);
 /* Source in its canonical layout: comments kept, idempotent. */
 TKC_API tkc_status tkc_format(tkc_context *context, const char *name, const char *text, size_t size,

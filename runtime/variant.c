@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variants: a kernel compiled for one set of compile-time parameters. Found by key, made once, kept
 // with the kernel.
+#include "lower/lower.h"
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -17,9 +18,16 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
     tk_module *m = tk_build_module(arena, unit->sources, p, w->config->debug);
     tk_pipeline_opts o;
     memset(&o, 0, sizeof o);
-    o.after = pass;
     o.debug = w->config->debug;
-    return tk_pipeline_run(m, &w->config->from, &w->diags, &o) ? m : NULL;
+    const bool below = pass && strcmp(pass, "build") != 0 && !tk_pass_find(pass);
+    o.after = below ? NULL : pass;
+    bool good = tk_pipeline_run(m, &w->config->from, &w->diags, &o);
+    if (good && below) {
+        o.after = pass;
+        o.table = tk_lower_passes(&o.rows);
+        good = tk_pipeline_run(m, &w->config->from, &w->diags, &o);
+    }
+    return good ? m : NULL;
 }
 
 static const variant *find(tkc_kernel *k, const char *key) {

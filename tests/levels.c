@@ -218,9 +218,8 @@ static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
 }
 #else
 static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
-    static const tk_pass table[] = {{"expand", tk_pass_expand, "", ""},
-                                    {"layout", tk_pass_layout, "", ""}};
-    tk_pipeline_opts o = {.table = table, .rows = 2};
+    tk_pipeline_opts o = {.table = NULL};
+    o.table = tk_lower_passes(&o.rows);
     (void)p;
     (void)w;
     (void)keep_ptx;
