@@ -23,4 +23,8 @@ void tk_pass_layout(tk_pass_ctx *c);
 // to 16 warps.
 unsigned tk_default_warps(const tk_func *f);
 
+// Bytes that a program reads and no other does (stream.c). 0 where that is not what it waits for:
+// it multiplies matrices.
+uint64_t tk_streamed_bytes(tk_arena *scratch, const tk_func *f);
+
 #endif

@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 typedef struct tk_target {
-    const char *name;     // "sm_90a"
-    unsigned cc;          // 90
-    const char *ptx;      // least PTX feature that has the target: "+ptx80"
-    unsigned shared_max;  // bytes of shared memory a block may have
-    unsigned threads_max; // a block
-    bool bf16_arith;      // native add/mul on bf16
+    const char *name;                         // "sm_90a"
+    unsigned cc;                              // 90
+    const char *ptx;                          // least PTX feature that has the target: "+ptx80"
+    unsigned shared_max;                      // bytes of shared memory a block may have
+    unsigned threads_max;                     // a block
+    unsigned threads_at_once, blocks_at_once; // a multiprocessor
+    bool bf16_arith;                          // native add/mul on bf16
 } tk_target;
 
 const tk_target *tk_target_find(const char *name); // NULL

@@ -23,6 +23,11 @@ void tk_assembler_identity(char *text);
 // PTX that an assembler refuses is an internal error, which names the kernel's place `where`.
 void tk_assemble(tk_arena *arena, tk_image *image, const char *where);
 
+// tk_assemble, more than once where image->wanted says that more blocks at once are worth it, or
+// where registers were spilled (budget.c). Says so in a note at `at`.
+void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *image,
+                          const char *where);
+
 // Reads what an assembler said with -v, and counts in the machine code (assemble_read.c).
 void tk_assembled_said(tk_image_report *r, const char *log);
 void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size);

@@ -81,6 +81,8 @@ typedef struct tk_image {
     const char *arch; // "sm_90a"
     uint32_t threads; // a block
     uint32_t shared;  // bytes of dynamic shared memory
+    uint32_t blocks;  // that a multiprocessor shall hold at once, as the PTX says
+    uint32_t wanted;  // that it should, for enough of what they read to be on its way; 0: no matter
     uint32_t ngrid;
     uint32_t nslot;
     tk_param_slot *slot;

@@ -192,7 +192,8 @@ static void assemble(tk_arena *arena, tk_module *m, const tk_func *f, tk_image *
     if (file) {
         tk_line_col(file, at.begin, &line, &column);
     }
-    tk_assemble(arena, image, tk_format(arena, "%s:%u", file ? file->name : "?", line));
+    tk_assemble_budgeted(arena, m, at, image,
+                         tk_format(arena, "%s:%u", file ? file->name : "?", line));
     tk_assembled_note(m, at, image);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel function: parameters, the program's place in the grid, and the walk over ops.
 #include "ptx/llvm_kernel.h"
+#include "lower/lower.h"
 #include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
 
@@ -108,28 +109,25 @@ static void attribute(tk_emit *e, const char *key, const char *value) {
     LLVMAddAttributeAtIndex(e->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
-static void find_dot(void *user, tk_op *op) {
-    bool *found = user;
-    *found = *found || op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED;
+// Blocks that a multiprocessor holds at once, which bounds the registers of a thread. A kernel that
+// streams lives from the loads of many blocks, a matrix product from its accumulators in registers.
+// An assembler that is at hand goes from `blocks` as near to `wanted` as it can (ptx/budget.c); for
+// the driver's `blocks` must do.
+static void blocks_at_once(tk_emit *e, tk_image *image) {
+    enum { STREAMING_THREADS = 768 }; // 85 registers each
+    enum { BYTES_AT_ONCE = 48 << 10 };
+    const uint64_t bytes = tk_streamed_bytes(e->arena, e->f);
+    const uint32_t threads = e->warps * 32, blocks = STREAMING_THREADS / threads;
+    image->blocks = bytes && blocks ? blocks : 1;
+    image->wanted = bytes ? (uint32_t)((BYTES_AT_ONCE + bytes - 1) / bytes) : 0;
 }
 
-// Blocks that a multiprocessor must be able to hold at once, which bounds the registers of a
-// thread. A kernel that streams lives from the loads of many blocks, a matrix product from its
-// accumulators in registers.
-static unsigned blocks_at_once(const tk_emit *e) {
-    enum { STREAMING_THREADS = 768 }; // 85 registers each; bench/NOTES.md has what it is worth
-    bool dot = false;
-    tk_func_walk((tk_func *)(uintptr_t)e->f, find_dot, &dot);
-    unsigned blocks = STREAMING_THREADS / (e->warps * 32);
-    return dot || blocks == 0 ? 1 : blocks;
-}
-
-static void make_function(tk_emit *e, const signature *s, const char *name) {
+static void make_function(tk_emit *e, const signature *s, const tk_image *image) {
     LLVMTypeRef ft = LLVMFunctionType(LLVMVoidTypeInContext(e->ctx), s->type, s->n, 0);
-    e->fn = LLVMAddFunction(e->mod, name, ft);
+    e->fn = LLVMAddFunction(e->mod, image->kernel, ft);
     LLVMSetFunctionCallConv(e->fn, PTX_KERNEL);
     attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", e->warps * 32));
-    attribute(e, "nvvm.minctasm", tk_format(e->arena, "%u", blocks_at_once(e)));
+    attribute(e, "nvvm.minctasm", tk_format(e->arena, "%u", image->blocks));
     LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), 0);
     e->shared = LLVMAddGlobalInAddressSpace(e->mod, bytes, "tk_shared", 3);
     LLVMSetLinkage(e->shared, LLVMExternalLinkage);
@@ -249,7 +247,8 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     e->grid = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
     tensors(e);
     signature s = signature_of(e, ngrid);
-    make_function(e, &s, image->kernel);
+    blocks_at_once(e, image);
+    make_function(e, &s, image);
     tk_lines_begin(e);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "entry");
     LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "body");

@@ -165,6 +165,31 @@ def check_forms():
     check(any(f == "./std/activation.tk" for f, _ in lines), f"std/activation.tk is not named: {lines}")
 
 
+# An assembler that spills where more than SPARE blocks shall fit; the code is the number of blocks.
+BUDGET = """#!/bin/sh
+n=$(sed -n 's/^.minnctapersm *//p' "$4"); regs=$((65536 / (n * 256) / 8 * 8)); spilled=0
+[ $regs -lt NATURAL ] || regs=NATURAL
+[ $n -le SPARE ] || spilled=40
+echo "    0 bytes stack frame, $spilled bytes spill stores, $spilled bytes spill loads"
+echo "ptxas info    : Used $regs registers"
+echo $n >"$6"; echo $n >>asked
+"""
+
+
+def check_budget():
+    """A softmax of 8 KB rows wants 6 blocks and begins with 3."""
+    script = FOLDER / "ptxas"
+    for natural, spare, blocks, asked in ((40, 3, 3, [3]), (56, 6, 6, [3, 6]), (56, 5, 5, [3, 6, 5]), (56, 4, 3, [3, 6, 5]),
+                                          (88, 6, 6, [3, 6]), (128, 2, 2, [3, 2]), (248, 1, 1, [3, 2, 1]), (248, 0, 3, [3, 2, 1])):
+        script.write_text(BUDGET.replace("NATURAL", str(natural)).replace("SPARE", str(spare)), encoding="utf-8")
+        script.chmod(0o755)
+        (FOLDER / "asked").unlink(missing_ok=True)
+        words = ["std/softmax.tk", "--kernel", "softmax", "-D", "T=bf16", "--dim", "N=4096", "--arch", "sm_90a"]
+        tkc(*words, "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
+        got, tried = int((FOLDER / "k.cubin").read_text()), [int(x) for x in (FOLDER / "asked").read_text().split()]
+        check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
+
+
 def check_functions():
     """What a function costs an element: instructions of PTX by kind, of a thread's 16."""
     rows = [("exp", {"ex2": 1, "fma": 4, "add": 0, "sub": 1, "mul": 1, "setp": 0, "selp": 0, "div": 0, "rcp": 0}),
@@ -218,6 +243,7 @@ def main():
     check_loops()
     check_negation()
     check_functions()
+    check_budget()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many registers a thread gets: by assembling more than once.
+//
+// The PTX says how many blocks a multiprocessor shall hold at once (.minnctapersm), and the
+// assembler keeps to it, by spilling if need be. A kernel that streams wants many, so that enough
+// of what they read is on its way. From what the assembler says of the code as it came:
+// - it spills: fewer blocks, up to half, until it does not;
+// - fewer blocks fit than are wanted: more, as many as go without a spill and without many more
+//   instructions.
+#include "lower/target.h"
+#include "ptx/assemble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    REGISTERS = 64 << 10,      // of a multiprocessor
+    SHARED_OF_SYSTEM = 1 << 10 // a block
+};
+enum { TRIES = 4, MORE_INSTRUCTIONS = 16 }; // a sixteenth is too many
+
+typedef struct budget {
+    tk_arena *arena;
+    const char *where;
+    const tk_target *target;
+    tk_image *image;
+} budget;
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// Blocks that fit whatever their registers.
+static uint32_t most_blocks(const budget *b) {
+    const uint32_t shared = b->image->shared + b->image->report.shared_static + SHARED_OF_SYSTEM;
+    const uint32_t n = least(b->target->threads_at_once / b->image->threads,
+                             (b->target->shared_max + SHARED_OF_SYSTEM) / shared);
+    return least(n, b->target->blocks_at_once);
+}
+
+// Registers of a thread where so many blocks fit: given in eights.
+static uint32_t registers_of(const budget *b, uint32_t blocks) {
+    return REGISTERS / (blocks * b->image->threads) & ~7U;
+}
+
+static uint32_t blocks_of(const budget *b, uint32_t registers) {
+    return REGISTERS / (((registers + 7) & ~7U) * b->image->threads);
+}
+
+static bool spills(const tk_image *image) {
+    return image->report.spill_stores || image->report.spill_loads;
+}
+
+// The image with another number of blocks. Not assembled: the directive is not there.
+static tk_image with_blocks(const budget *b, uint32_t blocks) {
+    static const char word[] = ".minnctapersm ";
+    tk_image image = *b->image;
+    memset(&image.report, 0, sizeof image.report);
+    image.cubin = NULL;
+    image.cubin_size = 0;
+    const char *at = strstr(image.ptx, word);
+    if (at) {
+        at += sizeof word - 1;
+        const char *end = at + strspn(at, "0123456789");
+        image.ptx = tk_format(b->arena, "%.*s%u%s", (int)(at - image.ptx), image.ptx, blocks, end);
+        image.ptx_size = strlen(image.ptx);
+        image.blocks = blocks;
+        tk_assemble(b->arena, &image, b->where);
+    }
+    return image;
+}
+
+static bool no_worse(const budget *b, const tk_image *other) {
+    const uint32_t now = b->image->report.instructions;
+    return other->report.known && !spills(other) &&
+           other->report.instructions <= now + now / MORE_INSTRUCTIONS;
+}
+
+// More registers, a step of eight or more at a time.
+static void loosen(const budget *b) {
+    const uint32_t from = b->image->blocks;
+    uint32_t last = from;
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t n = last;
+        while (n > 0 && registers_of(b, n) == registers_of(b, last)) {
+            n--;
+        }
+        if (n == 0 || n < from / 2) {
+            return;
+        }
+        const tk_image other = with_blocks(b, n);
+        if (other.report.known && !spills(&other)) {
+            *b->image = other;
+            return;
+        }
+        last = n;
+    }
+}
+
+// By halves between the blocks that fit and those that are wanted.
+static void tighten(const budget *b, uint32_t wanted) {
+    uint32_t low = blocks_of(b, b->image->report.registers), high = wanted, n = wanted;
+    for (int i = 0; i < TRIES && low < high; i++) {
+        const tk_image other = with_blocks(b, n);
+        if (no_worse(b, &other)) {
+            *b->image = other;
+            low = n;
+        } else {
+            high = n - 1;
+        }
+        n = (low + high + 1) / 2;
+    }
+}
+
+static void note(const budget *b, tk_module *m, tk_span at, uint32_t wanted) {
+    const tk_image *image = b->image;
+    const uint32_t fit = least(blocks_of(b, image->report.registers), most_blocks(b));
+    tk_note_rec *r = tk_note_add(
+        &m->notes, "assemble", "registers-bounded", at,
+        fit < wanted ? TK_NOTE_MISSED : TK_NOTE_DONE,
+        fit < wanted ? "'%s': fewer blocks at once than what they read calls for, as more would "
+                       "spill registers"
+                     : "'%s': enough blocks at once for what they read",
+        image->kernel);
+    tk_note_number_add(&m->notes, r, "blocks", fit);
+    tk_note_number_add(&m->notes, r, "wanted", wanted);
+    tk_note_number_add(&m->notes, r, "registers", image->report.registers);
+}
+
+void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *image,
+                          const char *where) {
+    tk_assemble(arena, image, where);
+    const budget b = {arena, where, tk_target_find(image->arch), image};
+    if (!image->report.known || !b.target || image->report.registers == 0) {
+        return;
+    }
+    const uint32_t wanted = least(image->wanted, most_blocks(&b));
+    if (spills(image)) {
+        loosen(&b);
+    } else {
+        tighten(&b, wanted);
+    }
+    if (wanted) {
+        note(&b, m, at, wanted);
+    }
+}
