@@ -181,6 +181,16 @@ static size_t room_for(const tk_place *x) {
     return n + 1;
 }
 
+// The place of operand i, no more of it than is shown; k extents are those of operands before it.
+static tk_place shown_place(tk_planner *p, uint32_t i, uint32_t *k) {
+    const tk_attrs *at = &p->op->at;
+    tk_place x = tk_plan_place(p, p->op->opnd[i]);
+    for (uint32_t d = 0; d < x.rank && at->nshown; d++) {
+        x.dim[d] = at->shown[(*k)++];
+    }
+    return x;
+}
+
 void tk_exec_emit_print(tk_planner *p) {
     const tk_op *op = p->op;
     print_step *s = tk_plan_step(p, sizeof *s, run_print);
@@ -188,8 +198,8 @@ void tk_exec_emit_print(tk_planner *p) {
     s->n = op->nopnd;
     s->value = TK_NEW_ARRAY(p->arena, tk_place, op->nopnd);
     s->room = strlen(s->text) + (TK_MAX_GRID + 1) * (size_t)NUMBER;
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        s->value[i] = tk_plan_place(p, op->opnd[i]);
+    for (uint32_t i = 0, k = 0; i < op->nopnd; i++) {
+        s->value[i] = shown_place(p, i, &k);
         s->room += room_for(&s->value[i]);
     }
     s->line = tk_plan_temp(p, s->room);

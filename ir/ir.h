@@ -103,8 +103,11 @@ typedef struct tk_attrs {
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile
     const char *text;                  // assert, print (NULL: none)
-    const char *callee;                // call
-    int64_t shared; // where its part of the program's shared memory starts, in bytes; -1: none
+    const int64_t
+        *shown; // print: how much of its tiles, extents one after the other; nshown 0: all
+    uint32_t nshown;
+    const char *callee; // call
+    int64_t shared;     // where its part of the program's shared memory starts, in bytes; -1: none
 } tk_attrs;
 
 enum { // bits of tk_op_attrs
@@ -127,6 +130,7 @@ enum { // bits of tk_op_attrs
     TK_A_TEXT = 65536,
     TK_A_CALLEE = 131072,
     TK_A_SHARED = 262144,
+    TK_A_SHOWN = 524288,
 };
 unsigned tk_op_attrs(tk_opcode code);
 

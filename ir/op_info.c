@@ -114,8 +114,9 @@ static unsigned structural_attrs(tk_opcode code) {
         return ATOMIC;
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
-    case TK_OP_PRINT:
         return TK_A_TEXT;
+    case TK_OP_PRINT:
+        return TK_A_TEXT | TK_A_SHOWN;
     case TK_OP_CALL:
         return TK_A_CALLEE;
     case TK_OP_FOR:

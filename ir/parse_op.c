@@ -244,6 +244,23 @@ static bool permutation(tk_irparse *p, pending *o) {
     return tk_irp_expect(p, "]");
 }
 
+static bool shown(tk_irparse *p, pending *o) {
+    TK_VEC(int64_t) list = {0};
+    if (!tk_irp_expect(p, "[")) {
+        return false;
+    }
+    do {
+        int64_t x;
+        if (!tk_irp_int(p, &x)) {
+            return false;
+        }
+        tk_vec_push(p->a, &list, x);
+    } while (tk_irp_accept(p, ","));
+    o->at.shown = list.at;
+    o->at.nshown = list.n;
+    return tk_irp_expect(p, "]");
+}
+
 static bool axis(tk_irparse *p, pending *o) {
     int64_t x;
     tk_itoken at = p->tok;
@@ -275,6 +292,8 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.start);
     case TK_A_PERM:
         return permutation(p, o);
+    case TK_A_SHOWN:
+        return shown(p, o);
     case TK_A_PIPELINE:
         return tk_irp_int(p, &o->at.pipeline);
     case TK_A_UNROLL:
@@ -311,13 +330,21 @@ static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
-               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
-               {"precision", TK_A_PRECISION}, {"order", TK_A_ORDER},
-               {"scope", TK_A_SCOPE},         {"pipeline", TK_A_PIPELINE},
-               {"unroll", TK_A_UNROLL},       {"shared", TK_A_SHARED},
-               {"text", TK_A_TEXT},           {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},
+               {"start", TK_A_START},
+               {"perm", TK_A_PERM},
+               {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE},
+               {"descending", TK_A_DESCENDING},
+               {"precision", TK_A_PRECISION},
+               {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},
+               {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},
+               {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},
+               {"shown", TK_A_SHOWN},
+               {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;

@@ -183,6 +183,13 @@ static void perm_attr(printer *p, const tk_op *op) {
     tk_buf_str(p->out, "]");
 }
 
+static void shown_attr(printer *p, const tk_attrs *at) {
+    for (uint32_t i = 0; i < at->nshown; i++) {
+        tk_buf_fmt(p->out, i ? ", %lld" : " shown=[%lld", (long long)at->shown[i]);
+    }
+    tk_buf_str(p->out, at->nshown ? "]" : "");
+}
+
 static void fast_attr(printer *p, unsigned fast) {
     const char *between = " fast=";
     for (uint32_t i = 0; i < tk_words_fast.n; i++) {
@@ -218,6 +225,9 @@ static void attrs(printer *p, const tk_op *op) {
     if ((has & TK_A_TEXT) && at->text) {
         tk_buf_str(p->out, " text=");
         tk_text_string(p->out, at->text);
+    }
+    if (has & TK_A_SHOWN) {
+        shown_attr(p, at);
     }
     fast_attr(p, op->fast);
 }

@@ -188,6 +188,22 @@ static bool holds(tk_verifier *v) {
     return tk_vneed(v, tk_vopnd(v, 0)->dtype == TK_BOOL, "the operand is a bool");
 }
 
+// The extents shown, where there are any: one for each axis of each value, no more than there are.
+static bool print(tk_verifier *v) {
+    const tk_attrs *at = &v->op->at;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < v->op->nopnd && at->nshown; i++) {
+        const tk_type *t = tk_vopnd(v, i);
+        for (unsigned d = 0; d < t->rank; d++, k++) {
+            if (!tk_vneed(v, k < at->nshown && at->shown[k] > 0 && at->shown[k] <= t->dim[d],
+                          "extent %u that is shown", k)) {
+                return false;
+            }
+        }
+    }
+    return tk_vneed(v, k == at->nshown, "%u extents are shown of %u", at->nshown, k);
+}
+
 bool tk_verify_op_types(tk_verifier *v) {
     const tk_type *r = v->op->nres ? tk_vres(v, 0) : NULL;
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
@@ -233,6 +249,7 @@ bool tk_verify_op_types(tk_verifier *v) {
     case TK_OP_ASSUME:
         return holds(v);
     case TK_OP_PRINT:
+        return print(v);
     case TK_OP_BARRIER:
         return true;
     case TK_OP_REDUCE:

@@ -8,6 +8,7 @@
 
 const tk_pass *tk_lower_passes(size_t *n); // in order: what follows the passes of ir/pipeline.c
 
+void tk_pass_pad(tk_pass_ctx *c);    // extents become powers of two
 void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float %, by sequences
 
 // Whether expand leaves the op alone: it has none of what is expanded, or TK_FAST_APPROX permits

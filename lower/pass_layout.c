@@ -5,7 +5,7 @@
 // out:   laid-out level: each tile value has a layout; convert ops where one is needed in another
 // keeps: every value, bit for bit
 // needs: inline
-// when not: a tile extent that is no power of two is refused, with the extent
+// when not: a tile extent that is no power of two (the pass pad leaves none) is refused
 //
 // Each shape has one blocked layout, of which the fastest axis is the one along which loads and
 // stores of that shape are contiguous, and 16 bytes of the narrowest type so accessed stand in one
@@ -351,8 +351,8 @@ static bool extents_fit(assign *s, const tk_op *op) {
             const tk_module *m = s->f->module;
             tk_error(s->c->diags,
                      op->loc < m->locs.n ? m->locs.at[op->loc].span : (tk_span){0, 0, 0}, "extent",
-                     "a tile of extent %lld cannot be compiled for a GPU yet: extents must be "
-                     "powers of two",
+                     "a tile of extent %lld has no layout: extents must be powers of two, as the "
+                     "pass pad makes them",
                      (long long)t->dim[axis]);
             s->refused = true;
             return false;

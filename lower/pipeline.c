@@ -4,6 +4,8 @@
 
 // PASS(name, what it does, why it stands here)
 #define PIPELINE(PASS)                                                                             \
+    PASS(pad, "makes the extents of tiles powers of two",                                          \
+         "first: all others may count on it, and masks are made once by those that follow")        \
     PASS(expand, "makes math functions sequences of exact ops",                                    \
          "before layouts: what it adds is element-wise")                                           \
     PASS(fold, "replaces what is known at compile time", "constants in what expand made")          \

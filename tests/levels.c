@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs programs of tests/random_programs.py on the executor at each level of the compiler, and
 // compares bits, a NaN for a NaN (functions with an error bound: within some units in the last
-// place): as built, after the tile passes, and laid out for several numbers of warps, where its PTX
-// is made as well.
+// place): as built, after the tile passes, padded, and laid out for several numbers of warps, where
+// its PTX is made as well.
 //
 //     levels [-p FOLDER] STEM ...     STEM.tk and STEM.arg; -p: writes the PTX to FOLDER
 //
@@ -28,7 +28,7 @@ typedef struct program {
     char why[12288];
 } program;
 
-typedef enum { AS_BUILT, PASSES, LAID } level;
+typedef enum { AS_BUILT, PASSES, PADDED, LAID } level;
 
 typedef enum { OK, REFUSED, FAILED } verdict;
 
@@ -227,6 +227,12 @@ static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
 }
 #endif
 
+static bool pad(e2e_state *s, tk_module *m) {
+    tk_pipeline_opts o = {.only = "pad"};
+    o.table = tk_lower_passes(&o.rows);
+    return tk_pipeline_run(m, NULL, &s->diags, &o) && e2e_verify(s, m, "padded: ");
+}
+
 static verdict steps(e2e_state *s, program *p, const way *w) {
     if (!e2e_load(s)) {
         return FAILED;
@@ -238,6 +244,10 @@ static verdict steps(e2e_state *s, program *p, const way *w) {
         return FAILED;
     }
     m->attrs.warps = w->warps;
+    if (w->level == PADDED && !pad(s, m)) {
+        (void)e2e_fine(s);
+        return FAILED;
+    }
     if (w->level == LAID && !lay_out(s, p, m, w)) {
         (void)e2e_fine(s);
         return REFUSED;
@@ -295,6 +305,11 @@ static verdict judge(program *p) {
     w.level = PASSES;
     v = run(p, &w);
     if (v != OK || !same(p, "after the tile passes")) {
+        return FAILED;
+    }
+    w.level = PADDED;
+    v = run(p, &w);
+    if (v != OK || !same(p, "padded")) {
         return FAILED;
     }
     w.level = LAID;

@@ -138,6 +138,10 @@ Test(ir_verify, random_and_programs) {
     bad("%r = num_programs axis=0 : i64", "the result is an i32");
     bad("assert %f", "the operand is a bool");
     bad("print %x", "operand 0 is a tensor");
+    bad("print %f, %v shown=[4, 9]", "extent 1 that is shown");
+    bad("print %v shown=[0, 8]", "extent 0 that is shown");
+    bad("print %v, %s shown=[4, 8]", "extent 2 that is shown");
+    bad("print %v shown=[4, 8, 1]", "3 extents are shown of 2");
 }
 
 Test(ir_verify, tensors) {
