@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Random programs on a GPU against the CPU, and launches repeated on a GPU; run by scripts/gpu-suite, with a log as in judge.py.
+# Random programs on a GPU against the CPU, and launches repeated on a GPU; run by gpu_worker.py for scripts/gpu-suite.
 #
-#     gpu_programs.py random FIRST COUNT SECONDS [STEP]
-#     gpu_programs.py repeat TIMES
 #     gpu_programs.py show SEED         prints that program as it runs here
 #     gpu_programs.py shrink SEED ...   prints the shortest of them, made smaller as long as they give other bits
 import sys
 import time
-import traceback
 
 import numpy as np
 
 import random_programs
 import tkclib
-from judge import Guarded, LAYOUTS, log
+from judge import Guarded, LAYOUTS
 from tkclib import Kernel, Mirror
 
 WARPS = (4, 1, 2, 8, 16, 32)
@@ -111,32 +108,6 @@ def shrink_mode(*seeds):
         print(random_programs.shrink(program(seed)[0].source, lambda source: time.monotonic() < until and fails(seed, source)), flush=True)
 
 
-def guarded(number, name, function, *args):
-    """Runs one thing under the log; False where the device is lost."""
-    log("run", number, name)
-    try:
-        function(*args)
-    except tkclib.Refused as e:
-        log("refused", number, name, e.text)
-    except Exception as e:
-        lost = isinstance(e, tkclib.DeviceError)
-        place = "" if isinstance(e, (AssertionError, tkclib.TkcError)) else traceback.format_exc()
-        log("lost" if lost else "failed", number, name, f"{e}{place}")
-        return not lost
-    else:
-        log("ok", number, name)
-    return True
-
-
-def random_mode(first, count, seconds, step=1):
-    end = time.monotonic() + seconds
-    for seed in range(first, first + count * step, step):
-        if time.monotonic() > end:
-            return
-        if not guarded(seed, f"program {seed}", compare, seed):
-            sys.exit(3)
-
-
 # ---- Repeated launches --------------------------------------------------------------------------
 
 REPEATED = {
@@ -156,6 +127,7 @@ REPEATED = {
 
 
 def repeat(name, warps, times):
+    """Launches that must all give the same bits."""
     kernel = Kernel(tkclib.with_warps(REPEATED[name], warps), check=False)
     rng = np.random.default_rng(1)
     shapes = {"sum": {"y": (64,)}, "columns": {"y": (1, 1024)}, "dot": {"y": (64, 64)}, "atomics": {"y": (64,), "z": (1024,)}}.get(name, {"y": (64, 1024)})
@@ -183,11 +155,8 @@ def repeat(name, warps, times):
         kernel.close()
 
 
-def repeat_mode(times, first=0):
-    for number, (name, warps) in enumerate((n, w) for n in REPEATED for w in (1, 4, 32)):
-        if number >= first and not guarded(number, f"repeat {name} {warps} warps", repeat, name, warps, times):
-            sys.exit(3)
+REPEATS = [(name, warps) for name in REPEATED for warps in (1, 4, 32)]
 
 
 if __name__ == "__main__":
-    {"random": random_mode, "repeat": repeat_mode, "shrink": shrink_mode, "show": lambda seed: print(program(seed)[0].source)}[sys.argv[1]](*map(int, sys.argv[2:]))
+    {"shrink": shrink_mode, "show": lambda seed: print(program(seed)[0].source)}[sys.argv[1]](*map(int, sys.argv[2:]))

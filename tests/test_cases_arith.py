@@ -394,4 +394,5 @@ def test_A030_rounding(dtype):
         assert (np.signbit(value(got)) == np.signbit(g(v)))[fine].all(), f
 
 
-main()
+if __name__ == "__main__":
+    main()

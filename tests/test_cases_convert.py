@@ -376,4 +376,5 @@ def test_B20_fill_of_zero(dtype):
             assert np.signbit(value(y.array)[5:]).all()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -158,4 +158,5 @@ def test_A106_matmul(dtype, ta, tb):
         assert (value(y.array) == value(make(a @ b, dtype))).all()
 
 
-main()
+if __name__ == "__main__":
+    main()

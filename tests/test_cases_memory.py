@@ -440,4 +440,5 @@ def test_launch_refusals_are_clear():
     refused(lambda: k(x=x.reshape(2, 4), y=x.copy()), "x")
 
 
-main()
+if __name__ == "__main__":
+    main()

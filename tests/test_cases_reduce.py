@@ -493,4 +493,5 @@ def test_A123_histogram(m, n):
     assert (y.array.bits == np.bincount(v[:m // 2 + 1] % n, minlength=n)).all() and y.array.bits.sum() == m // 2 + 1
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -59,4 +59,5 @@ def test_B59_crlf_and_zero_divisors():
         judge(b"kernel k(y: inout i32[1]) { y[0] = " + e + b"; }", e)
 
 
-main()
+if __name__ == "__main__":
+    main()

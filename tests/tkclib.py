@@ -8,12 +8,16 @@
 # None for an optional parameter that is not given. Launches run in check mode. Failures raise TkcError with the report's text.
 #
 # TKC_TEST_DEVICE=cuda runs kernels on a GPU: whole buffers are copied there and back, check mode is off, and what the GPU back
-# end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or shipped file.
+# end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or
+# shipped file. TKC_TEST_CACHE=folder keeps what is compiled for a GPU. TKC_TEST_EXACT=1 gives each buffer an allocation of its own size, for
+# compute-sanitizer. TKC_TEST_DRY=1 compiles for "cuda" and launches there, on a driver that runs nothing, but takes results from the CPU.
 import atexit
+import collections
 import ctypes
 import os
 import pathlib
 import re
+import time
 
 import numpy as np
 
@@ -74,12 +78,18 @@ class DeviceError(TkcError):
 
 
 DEVICE = os.environ.get("TKC_TEST_DEVICE", "cpu")
-WARPS = os.environ.get("TKC_TEST_WARPS")
+WARPS = os.environ.get("TKC_TEST_WARPS")  # may be set anew: counts for kernels made after
+CACHE = os.environ.get("TKC_TEST_CACHE")
+EXACT = os.environ.get("TKC_TEST_EXACT") == "1"
+DRY = os.environ.get("TKC_TEST_DRY") == "1"
 REFUSALS = ("cannot be compiled for",)  # in the texts of refusals
 (TO_DEVICE, FROM_DEVICE) = range(2)
-MOST_BYTES = 6 << 30  # of the buffers of one launch on a GPU
+MOST_BYTES = 256 << 20 if EXACT else 6 << 30  # of the buffers of one launch on a GPU
+POOLED = 32 << 20  # up to so many bytes go through one block that is kept
+MOST_CACHED = 1 << 34
 refusals = []  # texts, of launches that ran on the CPU instead
 launches = [0]  # how many ran where they were to run
+spent = collections.Counter()  # seconds of launches (with compiling) and copies on a GPU, and of launches on the CPU
 
 
 def library_path():
@@ -105,8 +115,15 @@ class Library:
             getattr(c, name).restype = None
         c.tkc_device_free.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self.context = ctypes.c_void_p()
-        self.call("tkc_context_create", None, ctypes.byref(self.context), report=False)
+        c.tkc_config_create.restype = ctypes.c_void_p
+        c.tkc_config_destroy.restype = None
+        config = ctypes.c_void_p(c.tkc_config_create())
+        if CACHE:
+            self.call("tkc_config_cache", config, CACHE.encode(), ctypes.c_uint64(MOST_CACHED), report=False)
+        self.call("tkc_context_create", config, ctypes.byref(self.context), report=False)
+        c.tkc_config_destroy(config)
         self.devices = {}
+        self.block, self.block_size = None, 0
 
     def device(self, name=DEVICE):
         if name not in self.devices:
@@ -114,6 +131,16 @@ class Library:
             self.call("tkc_device_open", self.context, name.encode(), ctypes.byref(found))
             self.devices[name] = found
         return self.devices[name]
+
+    def pool(self, device, size):
+        """Address of a block of a device's memory, the same for each call as long as it is large enough."""
+        if self.block_size < size:
+            self.c.tkc_device_free(device, self.block)
+            block, self.block, self.block_size = ctypes.c_void_p(), None, 0
+            size = max(1 << 20, 1 << (size - 1).bit_length())
+            self.call("tkc_device_alloc", device, ctypes.c_size_t(size), ctypes.byref(block))
+            self.block, self.block_size = block, size
+        return self.block.value
 
     def call(self, name, *args, report=True):
         found = ctypes.c_void_p()
@@ -129,6 +156,8 @@ class Library:
 
     def close(self):
         for device in self.devices.values():
+            self.c.tkc_device_free(device, self.block)
+            self.block, self.block_size = None, 0
             self.c.tkc_device_close(device)
         self.c.tkc_context_destroy(self.context)
 
@@ -237,7 +266,8 @@ def _buffer(a):
 
 
 class Mirror:
-    """Copies on a GPU of the buffers that tensors are in, at addresses that are aligned alike."""
+    """Copies on a GPU of the buffers that tensors are in, at addresses that are aligned alike: in one block that is kept between
+    launches and filled by one copy, or, large or for a checker of accesses, in blocks of exactly their sizes."""
 
     def __init__(self, device, tensors):
         self.device = device
@@ -247,21 +277,45 @@ class Mirror:
                 self.regions[-1][1] = max(self.regions[-1][1], high)
             else:
                 self.regions.append([low, high])
-        self.blocks = []
+        self.begin = []  # of each region on the device
+        self.blocks = []  # to be freed
+        self.staged = None  # the pooled block's contents
 
     def __enter__(self):
-        if sum(high - low for low, high in self.regions) > MOST_BYTES:
+        size = sum(high - low for low, high in self.regions)
+        if size > MOST_BYTES:
             raise Refused("too large", "the test's tensors cannot be copied")
+        start = time.perf_counter()
         try:
-            for low, high in self.regions:
-                block = ctypes.c_void_p()
-                library().call("tkc_device_alloc", self.device, ctypes.c_size_t(high - low + 256), ctypes.byref(block))
-                self.blocks.append(block)
-                self.copy(block.value + low % 256, low, high - low, TO_DEVICE)
+            if EXACT or size > POOLED:
+                self.allocate()
+            elif self.regions:
+                self.stage()
         except BaseException:
             self.__exit__()
             raise
+        spent["copy"] += time.perf_counter() - start
         return self
+
+    def allocate(self):
+        for low, high in self.regions:
+            block = ctypes.c_void_p()
+            library().call("tkc_device_alloc", self.device, ctypes.c_size_t(low % 256 + high - low), ctypes.byref(block))
+            self.blocks.append(block)
+            self.begin.append(block.value + low % 256)
+            self.copy(self.begin[-1], low, high - low, TO_DEVICE)
+
+    def stage(self):
+        offsets, end = [], 0
+        for low, high in self.regions:
+            offsets.append(-(-end // 256) * 256 + low % 256)
+            end = offsets[-1] + high - low
+        self.block = library().pool(self.device, end)
+        self.begin = [self.block + at for at in offsets]
+        self.staged = np.zeros(end, np.uint8)
+        for (low, high), at in zip(self.regions, offsets):
+            self.staged[at:at + high - low] = _bytes_at(low, high)
+        self.copy(self.block, self.staged.ctypes.data, end, TO_DEVICE)
 
     def __exit__(self, *_):
         for block in self.blocks:
@@ -273,19 +327,32 @@ class Mirror:
                        ctypes.c_int(direction))
 
     def address(self, at):
-        for (low, high), block in zip(self.regions, self.blocks):
+        for (low, high), begin in zip(self.regions, self.begin):
             if low <= at < high:
-                return block.value + low % 256 + at - low
+                return begin + at - low
         raise KeyError(at)
 
     def back(self):
-        """Everything to where it came from; what has not changed is not written: it may be read-only."""
-        for (low, high), block in zip(self.regions, self.blocks):
-            new = np.empty(high - low, np.uint8)
-            self.copy(new.ctypes.data, block.value + low % 256, high - low, FROM_DEVICE)
-            old = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low))
+        """Everything to where it came from, after what was launched; what has not changed is not written: it may be read-only."""
+        start = time.perf_counter()
+        if self.staged is not None:
+            self.copy(self.staged.ctypes.data, self.block, self.staged.size, FROM_DEVICE)
+        elif not self.regions:
+            library().call("tkc_device_synchronize", self.device)
+        for (low, high), begin in zip(self.regions, self.begin):
+            if self.staged is not None:
+                new = self.staged[begin - self.block:begin - self.block + high - low]
+            else:
+                new = np.empty(high - low, np.uint8)
+                self.copy(new.ctypes.data, begin, high - low, FROM_DEVICE)
+            old = _bytes_at(low, high)
             if not np.array_equal(old, new):
                 old[...] = new
+        spent["copy"] += time.perf_counter() - start
+
+
+def _bytes_at(low, high):
+    return np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low))
 
 
 KERNEL = re.compile(r"^(?P<attributes>(?:@\w+(?:\([^)]*\))?\s*)*)kernel (?=\s*\w+\s*[<(])", re.M)
@@ -335,7 +402,7 @@ class Kernel:
         info = [lib.c.tkc_kernel_param(self.handle, ctypes.c_size_t(i)).contents for i in range(n)]
         self.params = [p.name.decode() for p in info]
         self._outputs = [p.name.decode() for p in info if p.is_tensor and p.access != 1]
-        atexit.register(self.close)
+        _open.add(self)
 
     def __call__(self, **given):
         try:
@@ -354,16 +421,22 @@ class Kernel:
             raise TypeError(f"no parameters {sorted(unknown)}; there are {self.params}")
         args = (Arg_ * max(len(self.params), 1))(*[_arg(given.get(name)) for name in self.params])
         if device == "cpu":
+            start = time.perf_counter()
             self.launch(device, args, self.check)
+            spent["cpu"] += time.perf_counter() - start
             return
         tensors = [x for x in given.values() if isinstance(x, (np.ndarray, Array))]
         with Mirror(library().device(device), tensors) as mirror:
             for arg in args:
                 if arg.kind == ARG_TENSOR and arg.tensor.data:
                     arg.tensor.data = mirror.address(arg.tensor.data)
+            start = time.perf_counter()
             self.launch(device, args, False)
-            library().call("tkc_device_synchronize", library().device(device))
-            mirror.back()
+            spent["launch"] += time.perf_counter() - start
+            if not DRY:
+                mirror.back()
+        if DRY:
+            self.on("cpu", **given)
 
     def launch(self, device, args, check):
         options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=check, stop=None, stream=None)
@@ -383,10 +456,19 @@ class Kernel:
             library().c.tkc_kernel_destroy(self.handle)
             library().c.tkc_program_destroy(self.program)
             self.handle = self.program = ctypes.c_void_p()
-            atexit.unregister(self.close)
+            _open.discard(self)
+
+
+_open = set()  # kernels
+
+
+def close_kernels():
+    for k in list(_open):
+        k.close()
 
 
 @atexit.register
 def _close():
+    close_kernels()
     if _library is not None:
         _library.close()
