@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the text form of the IR and the passes: bytes are parsed; what the verifier accepts must
 // print, parse and print again to the same text, with and without places, and must still verify
-// after each pass. The size chooses the pass.
-#include "ir/pass.h"
+// after each pass. The size chooses the pass; a laid-out module goes to the staged level.
+#include "lower/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +56,15 @@ static void fuzz(session *s, const uint8_t *data, size_t size) {
     }
     round_trip(s, m, false);
     round_trip(s, m, true);
+    if (m->level == TK_LEVEL_LAID && m->shared == 0 && size % 2) {
+        static const tk_pass stage[] = {{"share", tk_pass_share, "", "", TK_TAKES_NOT_GIVEN},
+                                        {"barrier", tk_pass_barrier, "", "", TK_TAKES_LAID}};
+        tk_pipeline_opts o = {.table = stage, .rows = 2, .target = tk_target_find("sm_80")};
+        if (tk_pipeline_run(m, NULL, &s->diags, &o)) {
+            round_trip(s, m, true);
+        }
+        return;
+    }
     size_t n;
     const tk_pass *pass = tk_passes(&n);
     size_t which = size % (n + 1);

@@ -14,10 +14,11 @@
 // op. A scalar is a tile of rank 0 and never equals a tile of shape [1]. Every op has a location: a
 // span and, after inlining, the calls around it.
 //
-// Levels. tile: hardware-free. laid out: each tile has a layout. staged: buffers, copies, barriers,
-// matrix instructions are ops. tk_op_legal is the table; the verifier checks it after each pass.
-// From the second level on each tile has a layout (ir/layout.h) and nothing else has one; what the
-// layouts of an op have to do with each other, verify_layout.c says.
+// Levels. tile: hardware-free. laid out: each tile has a layout. staged: what works through shared
+// memory has its place there (ir/scratch.h), and barriers keep the uses of memory in order
+// (ir/order.h). tk_op_legal is the table; the verifier checks it after each pass. From the second
+// level on each tile has a layout (ir/layout.h) and nothing else has one; what the layouts of an op
+// have to do with each other, verify_layout.c says.
 //
 // Ownership: everything is in the module's arena. Passes change a module in place; afterwards it is
 // const.
@@ -188,6 +189,7 @@ typedef struct tk_module {
     TK_VEC(tk_location) locs; // locs.at[0] is unknown
     tk_notes notes;
     tk_kernel_attrs attrs;
+    int64_t shared; // bytes of shared memory of a program, once they are given out
 } tk_module;
 
 // ---- Building

@@ -373,6 +373,52 @@ bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane
     return true;
 }
 
+bool tk_layout_shuffle(const tk_layout *a, const tk_layout *b, tk_shuffle *s) {
+    tk_place_bits p;
+    for (unsigned i = 0; i < b->regs; i++) {
+        if (!tk_layout_find(a, b->reg[i], 0, true, 0, false, &p)) {
+            return false;
+        }
+        s->reg[i] = p.reg;
+        s->reg_lane[i] = p.lane;
+    }
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        if (!tk_layout_find(a, b->lane[i], 0, true, 0, false, &p) || p.reg) {
+            return false;
+        }
+        s->lane[i] = p.lane;
+    }
+    for (unsigned i = 0; i < b->warps; i++) {
+        if (!tk_layout_find(a, b->warp[i], 0, true, 1U << i, false, &p) || p.reg) {
+            return false;
+        }
+        s->warp[i] = p.lane;
+    }
+    return true;
+}
+
+static bool parts_of(space *on_axis, uint32_t axis, const uint32_t *basis, unsigned n,
+                     uint32_t *mask) {
+    *mask = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t on = basis[i] & axis;
+        if (on && (on != basis[i] || !add(on_axis, on, 0))) {
+            return false;
+        }
+        *mask |= on ? 1U << i : 0;
+    }
+    return true;
+}
+
+bool tk_layout_parts(const tk_layout *l, uint32_t axis, uint32_t *lanes, uint32_t *warps) {
+    space on_axis = {0};
+    uint32_t regs;
+    *lanes = *warps = 0;
+    return parts_of(&on_axis, axis, l->reg, l->regs, &regs) &&
+           parts_of(&on_axis, axis, l->lane, TK_LANE_BITS, lanes) &&
+           parts_of(&on_axis, axis, l->warp, l->warps, warps);
+}
+
 // ---- Text ---------------------------------------------------------------------------------------
 
 static void bases(tk_buf *out, const char *name, const uint32_t *v, unsigned n) {

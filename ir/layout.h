@@ -88,6 +88,20 @@ typedef struct tk_place_bits {
 bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane, uint32_t warp,
                     bool any_warp, tk_place_bits *out);
 
+// A conversion within warps, where the register that an element comes from is the same in all
+// threads: bit by bit of the result's place, the register and lane of the source.
+typedef struct tk_shuffle {
+    uint32_t reg[TK_MAX_REG_BITS], reg_lane[TK_MAX_REG_BITS];
+    uint32_t lane[TK_LANE_BITS], warp[TK_MAX_WARP_BITS]; // source lanes
+} tk_shuffle;
+// False where a source's register depends on the thread.
+bool tk_layout_shuffle(const tk_layout *a, const tk_layout *b, tk_shuffle *s);
+
+// The bits of lanes and warps that tell apart the parts of a line: a line's elements differ in the
+// bits `axis` of their number. False where a basis lies both on the axis and across it, or on it
+// and adds nothing.
+bool tk_layout_parts(const tk_layout *l, uint32_t axis, uint32_t *lanes, uint32_t *warps);
+
 // Text: "[64, 64] reg 1 2 4 lane 8 16 32 64 128 warp 256 512" and back (what ir/parse reads).
 void tk_layout_print(tk_buf *out, const tk_layout *l);
 

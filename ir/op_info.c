@@ -105,7 +105,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_DOT:
         return TK_A_PRECISION | SHARED;
     case TK_OP_LOAD:
-        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER;
+        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | SHARED;
     case TK_OP_STORE:
         return TK_A_INDEX | TK_A_MASKED;
     case TK_OP_ATOMIC_RMW:

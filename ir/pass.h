@@ -15,13 +15,24 @@ typedef struct tk_pass_ctx {
     tk_arena *scratch; // released after the pass
     tk_diags *diags; // a pass may refuse the program (a limit passed, a demand that cannot be kept)
     bool debug;
+    const struct tk_target
+        *target; // lower/target.h: what is compiled for; NULL: nothing in particular
 } tk_pass_ctx;
+
+// Which modules a pass takes. Once shared memory is given out, what changes ops would change what
+// they need of it, and which of them wait for other threads.
+typedef enum {
+    TK_TAKES_TILE,      // of level tile
+    TK_TAKES_NOT_GIVEN, // of levels tile and laid, before shared memory is given out
+    TK_TAKES_LAID,      // of level laid, before or after
+} tk_takes;
 
 typedef struct tk_pass {
     const char *name;
     void (*run)(tk_pass_ctx *c);
     const char *what; // one sentence
     const char *why;  // the reason for its place
+    tk_takes takes;
 } tk_pass;
 
 const tk_pass *tk_passes(size_t *n);                                                 // in order
@@ -34,12 +45,14 @@ typedef struct tk_pipeline_opts {
     const char *after; // stop after this pass (NULL: all); "build" = before the first
     const char *only;  // run this one alone (--run=PASS)
     bool debug;
+    const struct tk_target *target; // for the passes that need one
     // Called after each pass with its name and seconds; may be NULL.
     void (*done)(void *user, const tk_pass *p, const tk_module *m, double seconds);
     void *user;
 } tk_pipeline_opts;
 
-// False after diagnostics. A verifier failure is an internal error naming the pass.
+// False after diagnostics: those of the passes, or that a pass does not apply to the module. A
+// verifier failure is an internal error naming the pass.
 bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
                      const tk_pipeline_opts *o);
 

@@ -23,7 +23,7 @@
     PASS(dce, "removes what nothing uses", "last: the others only disconnect")
 
 #define DECLARE(NAME, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
-#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY},
+#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY, TK_TAKES_NOT_GIVEN},
 PIPELINE(DECLARE)
 static const tk_pass table[] = {PIPELINE(ROW)};
 enum { ROWS = sizeof table / sizeof table[0] };
@@ -56,6 +56,7 @@ typedef struct step {
     tk_guard guard;
     tk_guard *outer[3]; // of the module, the diagnostics and the notes
     bool debug;
+    const struct tk_target *target;
 } step;
 
 static void guards_in(step *s) {
@@ -87,7 +88,7 @@ TK_NORETURN static void pass_on(step *s) {
 
 static void run_and_verify(step *s, const tk_pass *p) {
     if (p) {
-        tk_pass_ctx c = {s->m, &s->scratch, s->diags, s->debug};
+        tk_pass_ctx c = {s->m, &s->scratch, s->diags, s->debug, s->target};
         p->run(&c);
     }
     const char *why;
@@ -117,11 +118,28 @@ static double run_step(step *s, const tk_allocator *from, const tk_pass *p) {
     return now() - start;
 }
 
+static bool applies(const step *s, const tk_pass *p) {
+    static const char *const want[] = {
+        [TK_TAKES_TILE] = "of level 'tile'",
+        [TK_TAKES_NOT_GIVEN] = "whose shared memory is not given out",
+        [TK_TAKES_LAID] = "of level 'laid'",
+    };
+    const tk_module *m = s->m;
+    const bool good = p->takes == TK_TAKES_TILE   ? m->level == TK_LEVEL_TILE
+                      : p->takes == TK_TAKES_LAID ? m->level == TK_LEVEL_LAID
+                                                  : m->level != TK_LEVEL_STAGED && !m->shared;
+    if (!good) {
+        tk_error(s->diags, (tk_span){0, 0, 0}, "pass-needs", "pass '%s' takes a module %s", p->name,
+                 want[p->takes]);
+    }
+    return good;
+}
+
 // ---- The driver ---------------------------------------------------------------------------------
 
 bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
                      const tk_pipeline_opts *o) {
-    step s = {.m = m, .diags = diags, .debug = o->debug};
+    step s = {.m = m, .diags = diags, .debug = o->debug, .target = o->target};
     if (diags->errors > 0) {
         return false;
     }
@@ -138,6 +156,9 @@ bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
         const tk_pass *p = &rows[i];
         if (only && p != only) {
             continue;
+        }
+        if (!applies(&s, p)) {
+            return false;
         }
         double seconds = run_step(&s, from, p);
         if (diags->errors > 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier: what holds for every op whatever it is (links, ids, counts, levels, definitions
 // before uses, terminators). The rules by op are in verify_op.c, verify_across.c, verify_access.c
-// verify_control.c and verify_layout.c.
+// verify_control.c and verify_layout.c; that of the staged level in verify_order.c.
 #include "ir/ir_text.h"
 #include "ir/verify_internal.h"
 
@@ -279,7 +279,8 @@ static bool function(tk_verifier *v, const tk_func *f) {
     }
     return tk_vneed(v, !f->is_kernel || f->results.n == 0, "a kernel has no results") &&
            tk_vneed(v, f->loc < v->m->locs.n, "a place that does not exist") &&
-           (!f->grid || grid(v, f->grid)) && region(v, f->body);
+           (!f->grid || grid(v, f->grid)) && region(v, f->body) &&
+           (v->m->level != TK_LEVEL_STAGED || tk_verify_order(v));
 }
 
 static bool locations(tk_verifier *v) {
@@ -309,6 +310,9 @@ static bool module(tk_verifier *v) {
                   m->level == TK_LEVEL_TILE || m->level == TK_LEVEL_LAID ||
                       m->level == TK_LEVEL_STAGED,
                   "no level") ||
+        !tk_vneed(v, m->shared >= 0 && m->shared <= INT32_MAX, "%lld bytes of shared memory",
+                  (long long)m->shared) ||
+        !tk_vneed(v, m->shared == 0 || m->level != TK_LEVEL_TILE, "shared memory at level tile") ||
         !locations(v)) {
         return false;
     }

@@ -2,6 +2,7 @@
 // The verifier's rules for layouts: above the level tile each tile has one, of its shape and sound;
 // and the layouts of an op's values agree where elements stay where they are. What no rule names
 // may be in any layout.
+#include "ir/scratch.h"
 #include "ir/verify_internal.h"
 
 static bool is_tile(const tk_type *t) { return t->kind == TK_T_VALUE && t->rank > 0; }
@@ -136,13 +137,25 @@ static bool loop(tk_verifier *v, uint32_t bounds, uint32_t index) {
 
 // ---- The op -------------------------------------------------------------------------------------
 
+// Shared memory is given out at the end of the level laid.
 static bool shared(tk_verifier *v) {
-    int64_t at = v->op->at.shared;
-    if (!(tk_op_attrs(v->op->code) & TK_A_SHARED) || at == -1) {
+    const int64_t at = v->op->at.shared;
+    if (!(tk_op_attrs(v->op->code) & TK_A_SHARED)) {
         return true;
     }
-    return tk_vneed(v, at >= 0, "shared memory at %lld", (long long)at) &&
-           tk_vneed(v, v->m->level == TK_LEVEL_STAGED, "shared memory before level staged");
+    const bool laid = v->m->level != TK_LEVEL_TILE && !v->in_grid;
+    const int64_t bytes = laid ? (int64_t)tk_scratch_bytes(v->f, v->op) : 0;
+    if (at == -1) {
+        return tk_vneed(v, v->m->level != TK_LEVEL_STAGED || bytes == 0,
+                        "%lld bytes of shared memory are needed, and none are given",
+                        (long long)bytes);
+    }
+    return tk_vneed(v, bytes > 0, "shared memory where none is needed") &&
+           tk_vneed(v, at >= 0 && at % TK_SCRATCH_ALIGN == 0, "shared memory at %lld",
+                    (long long)at) &&
+           tk_vneed(v, at <= v->m->shared && bytes <= v->m->shared - at,
+                    "%lld bytes of shared memory at %lld, and the program has %lld",
+                    (long long)bytes, (long long)at, (long long)v->m->shared);
 }
 
 static bool rule(tk_verifier *v) {
@@ -207,5 +220,5 @@ static bool rule(tk_verifier *v) {
 }
 
 bool tk_verify_layouts(tk_verifier *v) {
-    return shared(v) && (v->m->level == TK_LEVEL_TILE || rule(v));
+    return (v->m->level == TK_LEVEL_TILE || rule(v)) && shared(v);
 }

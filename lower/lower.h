@@ -5,8 +5,16 @@
 #define TK_LOWER_LOWER_H
 
 #include "ir/pass.h"
+#include "lower/target.h"
 
 const tk_pass *tk_lower_passes(size_t *n); // in order: what follows the passes of ir/pipeline.c
+
+// The target of passes that were asked for without one: the oldest.
+const tk_target *tk_lower_target(void);
+
+// Runs them, as far as `after` (NULL: all, to the staged level). False after diagnostics.
+bool tk_lower(tk_module *m, const tk_target *target, const tk_allocator *from, tk_diags *diags,
+              const char *after, bool debug);
 
 void tk_pass_pad(tk_pass_ctx *c);    // extents become powers of two
 void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float %, by sequences
@@ -16,9 +24,17 @@ void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float
 // rsqrt).
 bool tk_expand_keeps(const tk_func *f, const tk_op *op);
 
-// Tiles get layouts (pass_layout.c). The module's attrs.warps, where not 0, says how many warps run
-// a program.
+// Tiles get layouts (pass_layout.c). The module's attrs.warps says how many warps run a program;
+// where it is 0 it becomes the default.
 void tk_pass_layout(tk_pass_ctx *c);
+
+// Shared memory and barriers (pass_share.c, pass_barrier.c).
+void tk_pass_share(tk_pass_ctx *c);
+void tk_pass_barrier(tk_pass_ctx *c);
+
+// An error at an op: why it cannot be compiled for the target, and the calls that led there.
+void tk_gpu_refuse(tk_diags *diags, const tk_module *m, const tk_target *t, const tk_op *op,
+                   const char *why);
 
 // Warps for a function whose author wrote none: about 16 elements of its largest tile a thread, 1
 // to 16 warps.

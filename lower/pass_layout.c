@@ -471,8 +471,10 @@ void tk_pass_layout(tk_pass_ctx *c) {
     tk_module *m = c->m;
     for (uint32_t i = 0; i < m->funcs.n; i++) {
         assign s = {.c = c, .f = m->funcs.at[i], .a = m->arena};
-        s.log_warps =
-            log2_of(m->attrs.warps > 0 ? m->attrs.warps : tk_default_warps(m->funcs.at[i]));
+        if (m->attrs.warps <= 0) {
+            m->attrs.warps = tk_default_warps(s.f);
+        }
+        s.log_warps = log2_of(m->attrs.warps);
         tk_func_walk(s.f, vote_op, &s);
         region(&s, s.f->body);
     }

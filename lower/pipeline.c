@@ -2,25 +2,47 @@
 // The passes between the tile pipeline of ir/pipeline.c and the code for a GPU, in order.
 #include "lower/lower.h"
 
-// PASS(name, what it does, why it stands here)
-#define PIPELINE(PASS)                                                                             \
-    PASS(pad, "makes the extents of tiles powers of two",                                          \
-         "first: all others may count on it, and masks are made once by those that follow")        \
-    PASS(expand, "makes math functions sequences of exact ops",                                    \
-         "before layouts: what it adds is element-wise")                                           \
-    PASS(fold, "replaces what is known at compile time", "constants in what expand made")          \
-    PASS(cse, "computes equal expressions once", "expand repeats range reductions")                \
-    PASS(licm, "moves out of loops what is the same in each iteration",                            \
-         "constants of expand's polynomials")                                                      \
-    PASS(dce, "removes what nothing uses", "before layouts, so that nothing dead is converted")    \
-    PASS(layout, "gives each tile a layout", "last at the tile level")
+#include <string.h>
 
-#define DECLARE(NAME, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
-#define ROW(NAME, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY},
+// PASS(name, what it takes, what it does, why it stands here)
+#define PIPELINE(PASS)                                                                             \
+    PASS(pad, TK_TAKES_TILE, "makes the extents of tiles powers of two",                           \
+         "first: all others may count on it, and masks are made once by those that follow")        \
+    PASS(expand, TK_TAKES_TILE, "makes math functions sequences of exact ops",                     \
+         "before layouts: what it adds is element-wise")                                           \
+    PASS(fold, TK_TAKES_NOT_GIVEN, "replaces what is known at compile time",                       \
+         "constants in what expand made")                                                          \
+    PASS(cse, TK_TAKES_NOT_GIVEN, "computes equal expressions once",                               \
+         "expand repeats range reductions")                                                        \
+    PASS(licm, TK_TAKES_NOT_GIVEN, "moves out of loops what is the same in each iteration",        \
+         "constants of expand's polynomials")                                                      \
+    PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
+         "before layouts, so that nothing dead is converted")                                      \
+    PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
+    PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
+         "when it is known what moves, and how")                                                   \
+    PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \
+         "last: when it is known which bytes each op uses")
+
+#define DECLARE(NAME, TAKES, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
+#define ROW(NAME, TAKES, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY, TAKES},
 PIPELINE(DECLARE)
 static const tk_pass table[] = {PIPELINE(ROW)};
 
 const tk_pass *tk_lower_passes(size_t *n) {
     *n = sizeof table / sizeof *table;
     return table;
+}
+
+const tk_target *tk_lower_target(void) { return tk_target_find(tk_target_name(0)); }
+
+bool tk_lower(tk_module *m, const tk_target *target, const tk_allocator *from, tk_diags *diags,
+              const char *after, bool debug) {
+    tk_pipeline_opts p;
+    memset(&p, 0, sizeof p);
+    p.table = tk_lower_passes(&p.rows);
+    p.after = after;
+    p.debug = debug;
+    p.target = target;
+    return tk_pipeline_run(m, from, diags, &p);
 }

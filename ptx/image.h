@@ -94,7 +94,7 @@ typedef struct tk_ptx_opts {
     const char *arch;             // of the target table
     const tk_tensor_facts *facts; // one per IR parameter (scalars: ignored)
     bool debug;                   // asserts and prints
-    const char *emit;             // "layout": stop there, without PTX; "llvm": keep the text; NULL
+    const char *emit;             // "llvm": its text; NULL
     const char **text;            // receives what `emit` asked for
     bool no_cubin;                // PTX is enough: nothing is assembled
 } tk_ptx_opts;

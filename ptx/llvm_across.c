@@ -33,13 +33,7 @@ bool tk_emit_fits(tk_emit *e, const tk_op *op) {
 
 // ---- Scratch ------------------------------------------------------------------------------------
 
-uint32_t tk_emit_area(uint64_t *end, int64_t n, tk_dtype t) {
-    const uint64_t at = *end;
-    *end = at + (((uint64_t)n * tk_dtype_size(t) + 15) & ~(uint64_t)15);
-    return (uint32_t)at;
-}
-
-void tk_emit_put(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t, LLVMValueRef element,
+void tk_emit_put(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t, LLVMValueRef element,
                  LLVMValueRef x) {
     LLVMValueRef offset = tk_ll_mul(e, element, tk_emit_i32(e, (int64_t)tk_dtype_size(t)));
     LLVMValueRef at = tk_emit_shared_at(e, op, base, offset);
@@ -138,8 +132,8 @@ tk_numop tk_emit_kind_op(const tk_emit *e, tk_kindattr kind) {
     TK_ICE(e->arena, "no operation combines for kind %d", (int)kind);
 }
 
-// What is wrong with a region whose ops threads run apart; NULL: nothing. Memory that it reads is
-// put in order before, where all threads are: within it there may be no barrier.
+// What is wrong with a region whose ops threads run apart; NULL: nothing. What it reads of memory
+// was put in order before the op: within it there may be no barrier.
 static const char *fault_of(tk_emit *e, const tk_region *r) {
     for (const tk_op *op = r->first; op; op = op->next) {
         const tk_effect effect = tk_op_info(op->code)->effect;
@@ -155,9 +149,6 @@ static const char *fault_of(tk_emit *e, const tk_region *r) {
             if (tk_type_is_tile(tk_value_type(e->f, op->opnd[i]))) {
                 return "its function works with tiles: use scalars in it";
             }
-        }
-        if (effect == TK_FX_READ) {
-            tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), false);
         }
         for (uint32_t i = 0; i < op->nreg; i++) {
             const char *why = fault_of(e, op->reg[i]);

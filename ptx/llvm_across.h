@@ -9,10 +9,7 @@
 // Refuses an op with a tile of more registers a thread than code is made for.
 bool tk_emit_fits(tk_emit *e, const tk_op *op);
 
-// Takes room for n elements from *end on and gives its place.
-uint32_t tk_emit_area(uint64_t *end, int64_t n, tk_dtype t);
-
-void tk_emit_put(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t, LLVMValueRef element,
+void tk_emit_put(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t, LLVMValueRef element,
                  LLVMValueRef x);
 
 // Each i of 0 .. n-1 in some thread: the code between begin and end is for one i.
@@ -44,7 +41,7 @@ LLVMValueRef tk_emit_flat(tk_emit *e, const tk_type *t, const LLVMValueRef *coor
 tk_numop tk_emit_kind_op(const tk_emit *e, tk_kindattr kind);
 
 // Whether a combine region works on scalars alone and writes no memory, so that threads may run it
-// apart; what it reads is put in order. Refuses the op otherwise.
+// apart. Refuses the op otherwise.
 bool tk_emit_combine_ok(tk_emit *e, const tk_op *op);
 
 #endif

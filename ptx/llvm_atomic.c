@@ -104,13 +104,10 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
     uint32_t next = 1 + tk_value_type(e->f, op->opnd[0])->rank, n = l ? 1U << l->regs : 1;
     uint32_t values = op->code == TK_OP_ATOMIC_CAS ? 2 : 1;
     const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[next + values]) : NULL;
-    tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), true);
     tk_emit_view v = tk_emit_view_make(e, op, t, l);
     LLVMValueRef *out = tk_emit_new(e, op->res[0]), none = LLVMConstNull(tk_emit_type(e, t->dtype));
     LLVMValueRef own = tk_emit_view_owner(e, &v);
-    if (own) {
-        tk_emit_scratch(e, op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
-    }
+    TK_CHECK(e->arena, (own != NULL) == (tk_emit_scratch(e, op).work == TK_WORK_SHARED));
     fence(e, op, true);
     for (uint32_t r = 0; r < n; r++) {
         LLVMValueRef in = tk_emit_view_inside(e, &v, r, mask ? mask[r] : NULL);

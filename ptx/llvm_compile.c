@@ -217,41 +217,16 @@ static tk_func *kernel_of(const tk_module *m) {
     return NULL;
 }
 
-static bool asks_for(const tk_ptx_opts *o, const char *what) {
-    return o->emit && strcmp(o->emit, what) == 0;
-}
-
-static bool lower(tk_module *m, const tk_ptx_opts *o, tk_arena *arena, tk_diags *diags) {
-    tk_pipeline_opts p;
-    memset(&p, 0, sizeof p);
-    p.debug = o->debug;
-    p.table = tk_lower_passes(&p.rows);
-    if (!tk_pipeline_run(m, &arena->from, diags, &p)) {
-        return false;
-    }
-    if (asks_for(o, "layout")) {
-        tk_buf b;
-        tk_buf_init(&b, arena);
-        tk_ir_print(&b, m, false);
-        *o->text = tk_buf_text(&b);
-    }
-    return true;
-}
-
 tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
     const tk_target *target = tk_target_find(o->arch);
     tk_func *f = kernel_of(m);
     TK_CHECK(arena, target && f);
-    m->attrs.warps = m->attrs.warps > 0 ? m->attrs.warps : tk_default_warps(f);
-    if (!lower(m, o, arena, diags)) {
+    if (!tk_lower(m, target, &arena->from, diags, NULL, o->debug)) {
         return NULL;
     }
     tk_image *image = TK_NEW(arena, tk_image);
     image->kernel = entry_name(arena, f->name);
     image->arch = target->name;
-    if (asks_for(o, "layout")) {
-        return image;
-    }
     // LLVM's objects are in no arena: a failure is caught, they are released, and it goes on.
     tk_guard guard, *outer = arena->guard;
     llvm_state *s = TK_NEW(arena, llvm_state);

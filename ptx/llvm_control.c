@@ -27,50 +27,18 @@ static void rename_value(tk_emit *e, tk_vid to, tk_vid from) {
     e->value[to] = tk_emit_get(e, from);
 }
 
-// ---- Pending accesses along control flow
-
-typedef struct pending {
-    bool *read, *write;
-} pending;
-
-static pending save(tk_emit *e) {
-    uint32_t n = e->f->params.n;
-    pending p = {TK_NEW_ARRAY(e->arena, bool, n + 1), TK_NEW_ARRAY(e->arena, bool, n + 1)};
-    for (uint32_t i = 0; i < n; i++) {
-        p.read[i] = e->tensor[i].pending_read;
-        p.write[i] = e->tensor[i].pending_write;
-    }
-    return p;
-}
-
-static void restore(tk_emit *e, pending p, bool join) {
-    for (uint32_t i = 0; i < e->f->params.n; i++) {
-        tk_tensor_args *t = &e->tensor[i];
-        t->pending_read = p.read[i] || (join && t->pending_read);
-        t->pending_write = p.write[i] || (join && t->pending_write);
-    }
-}
-
 // ---- if
 
 static void branch(tk_emit *e, tk_op *op) {
     LLVMBasicBlockRef side[2] = {block(e, "if"), block(e, "else")}, join = block(e, "endif");
     LLVMBasicBlockRef from[2];
     LLVMBuildCondBr(e->b, tk_emit_get(e, op->opnd[0])[0], side[0], side[1]);
-    pending before = save(e), after = before;
     for (int i = 0; i < 2; i++) {
         LLVMPositionBuilderAtEnd(e->b, side[i]);
-        restore(e, before, false);
-        tk_emit_area_unknown(e);
         tk_emit_region(e, op->reg[i]);
         from[i] = LLVMGetInsertBlock(e->b);
         LLVMBuildBr(e->b, join);
-        if (i == 0) {
-            after = save(e);
-        }
     }
-    restore(e, after, true);
-    tk_emit_area_unknown(e);
     LLVMPositionBuilderAtEnd(e->b, join);
     for (uint32_t k = 0; k < op->nres; k++) {
         phis(e, op->res[k]);
@@ -119,7 +87,6 @@ static void loop(tk_emit *e, tk_op *op) {
     LLVMValueRef zero = LLVMConstInt(type, 0, 0), one = LLVMConstInt(type, 1, 0);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = block(e, "for"),
                       body = block(e, "do"), end = block(e, "endfor");
-    tk_emit_order_region(e, r);
     LLVMBuildBr(e->b, head);
     LLVMPositionBuilderAtEnd(e->b, head);
     LLVMValueRef count = LLVMBuildPhi(e->b, type, "trip");
@@ -133,7 +100,6 @@ static void loop(tk_emit *e, tk_op *op) {
     LLVMAddIncoming(tk_emit_get(e, index)[0], &from, &before, 1);
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, count, n, ""), body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
-    tk_emit_area_unknown(e);
     tk_emit_region(e, r);
     LLVMValueRef next = LLVMBuildAdd(e->b, tk_emit_get(e, index)[0], step, "");
     LLVMValueRef more = LLVMBuildAdd(e->b, count, one, "");
@@ -145,8 +111,6 @@ static void loop(tk_emit *e, tk_op *op) {
         incoming(e, r->args.at[1 + k], r->last->opnd[k], last);
     }
     LLVMPositionBuilderAtEnd(e->b, end);
-    tk_emit_area_unknown(e);
-    tk_emit_order_region(e, r);
 }
 
 // ---- while
@@ -155,8 +119,6 @@ static void loop_while(tk_emit *e, tk_op *op) {
     const tk_region *cond = op->reg[0], *r = op->reg[1];
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = block(e, "while"),
                       body = block(e, "do"), end = block(e, "endwhile");
-    tk_emit_order_region(e, cond);
-    tk_emit_order_region(e, r);
     LLVMBuildBr(e->b, head);
     LLVMPositionBuilderAtEnd(e->b, head);
     for (uint32_t k = 0; k < op->nres; k++) {
@@ -165,11 +127,9 @@ static void loop_while(tk_emit *e, tk_op *op) {
         rename_value(e, r->args.at[k], cond->args.at[k]);
         rename_value(e, op->res[k], cond->args.at[k]);
     }
-    tk_emit_area_unknown(e);
     tk_emit_region(e, cond);
     LLVMBuildCondBr(e->b, tk_emit_get(e, cond->last->opnd[0])[0], body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
-    tk_emit_area_unknown(e);
     tk_emit_region(e, r);
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
     LLVMBuildBr(e->b, head);
@@ -177,9 +137,6 @@ static void loop_while(tk_emit *e, tk_op *op) {
         incoming(e, cond->args.at[k], r->last->opnd[k], last);
     }
     LLVMPositionBuilderAtEnd(e->b, end);
-    tk_emit_area_unknown(e);
-    tk_emit_order_region(e, cond);
-    tk_emit_order_region(e, r);
 }
 
 void tk_emit_control_op(tk_emit *e, tk_op *op) {

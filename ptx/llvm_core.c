@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emitter's ground: values and types, elements of layouts, control inside one op, shared
 // memory, intrinsics.
+#include "lower/lower.h"
 #include "ptx/llvm_internal.h"
 
 #include <string.h>
@@ -247,101 +248,42 @@ void tk_emit_for_end(tk_emit *e, tk_emit_loop *l) {
 
 // ---- Shared memory
 
-// Areas of shared memory. `read` are those that some thread may still read: what was used since the
-// last barrier. An area is written only when it meets none of them.
-struct tk_scratch {
-    tk_area_mark now; // the op being emitted, and its area
-    uint32_t next;    // where the next small area goes
-    bool unknown;     // anything may still be read
-    TK_VEC(tk_area_mark) read;
-};
-
-enum { SMALL = 1024, SMALL_AREAS = 8192, AREA_ALIGN = 16 };
-
-static struct tk_scratch *areas(tk_emit *e) {
-    if (!e->areas) {
-        e->areas = TK_NEW(e->arena, struct tk_scratch);
-    }
-    return e->areas;
-}
-
-tk_area_mark tk_emit_area_begin(tk_emit *e) {
-    struct tk_scratch *s = areas(e);
-    tk_area_mark outer = s->now;
-    s->now = (tk_area_mark){NULL, outer.to, outer.to};
-    return outer;
-}
-
-void tk_emit_area_end(tk_emit *e, tk_area_mark outer) {
-    struct tk_scratch *s = areas(e);
-    if (s->now.op) {
-        tk_vec_push(e->arena, &s->read, s->now);
-    }
-    s->now = outer;
-}
-
-void tk_emit_area_unknown(tk_emit *e) { areas(e)->unknown = true; }
-
 void tk_emit_barrier(tk_emit *e) {
     LLVMValueRef zero = tk_emit_i32(e, 0);
-    areas(e)->read.n = 0;
-    areas(e)->unknown = false;
     tk_emit_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", LLVMVoidTypeInContext(e->ctx), 1,
                       &zero);
 }
 
-// An op inside another's region goes behind that one's area; small ones go round a pool.
-static uint32_t place_area(struct tk_scratch *s, uint64_t bytes) {
-    if (s->now.from > 0 || bytes > SMALL) {
-        return (s->now.from + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
-    }
-    uint32_t size = ((uint32_t)bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
-    uint32_t at = s->next + size > SMALL_AREAS ? 0 : s->next;
-    s->next = at + size;
-    return at;
+tk_scratch tk_emit_scratch(tk_emit *e, const tk_op *op) {
+    const tk_scratch s = tk_scratch_of(e->arena, e->f, op);
+    const int64_t at = op->at.shared;
+    TK_CHECK(e->arena, s.bytes == 0 || (at >= 0 && at + (int64_t)s.bytes <= e->m->shared));
+    e->granted_to = op;
+    e->granted = s.bytes;
+    return s;
 }
 
-void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes) {
-    struct tk_scratch *s = areas(e);
-    if (!s->now.op) {
-        s->now.from = place_area(s, bytes);
-        s->now.op = op;
-    }
-    uint64_t end = s->now.from + bytes;
-    if (end > e->target->shared_max) {
-        tk_emit_refuse(e, op,
-                       "it needs %llu bytes of shared memory, of which %s has %u for a program: "
-                       "use a smaller tile",
-                       (unsigned long long)end, e->target->name, e->target->shared_max);
-        return;
-    }
-    s->now.to = s->now.to > end ? s->now.to : (uint32_t)end;
-    e->scratch = e->scratch > end ? e->scratch : (uint32_t)end;
-    bool wait = s->unknown;
-    for (uint32_t i = 0; i < s->read.n; i++) {
-        wait = wait || (s->read.at[i].from < end && s->now.from < s->read.at[i].to);
-    }
-    if (wait) {
-        tk_emit_barrier(e);
-    }
+static void check_granted(const tk_emit *e, const tk_op *op, uint64_t bytes) {
+    TK_CHECK(e->arena, e->granted_to == op && bytes <= e->granted);
 }
 
-LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset) {
-    TK_CHECK(e->arena, areas(e)->now.op == op || e->refused);
+LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef offset) {
+    check_granted(e, op, base + 1);
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->ctx);
-    LLVMValueRef at = tk_emit_i32(e, (int64_t)areas(e)->now.from + base);
+    LLVMValueRef at = tk_emit_i32(e, op->at.shared + (int64_t)base);
     at = offset ? LLVMBuildAdd(e->b, offset, at, "") : at;
     return LLVMBuildInBoundsGEP2(e->b, i8, e->shared, &at, 1, "");
 }
 
-static LLVMValueRef element_at(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+static LLVMValueRef element_at(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,
                                LLVMValueRef element) {
     LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(t));
     return tk_emit_shared_at(e, op, base, LLVMBuildMul(e->b, element, size, ""));
 }
 
-void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint32_t base, const tk_layout *l,
+void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
                           tk_dtype t, LLVMValueRef *x) {
+    check_granted(e, op, base + ((uint64_t)tk_dtype_size(t) << tk_layout_bits(l)));
     tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, l));
     for (uint32_t r = 0; r < 1U << l->regs; r++) {
         LLVMValueRef at = element_at(e, op, base, t, tk_emit_element(e, l, r));
@@ -351,12 +293,12 @@ void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint32_t base, const tk_l
     tk_emit_end(e, &own);
 }
 
-void tk_emit_spill(tk_emit *e, const tk_op *op, uint32_t base, tk_vid v) {
+void tk_emit_spill(tk_emit *e, const tk_op *op, uint64_t base, tk_vid v) {
     tk_emit_spill_values(e, op, base, tk_emit_layout(e, v), tk_value_type(e->f, v)->dtype,
                          tk_emit_get(e, v));
 }
 
-LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,
                            LLVMValueRef element) {
     LLVMValueRef x =
         LLVMBuildLoad2(e->b, tk_emit_mem_type(e, t), element_at(e, op, base, t, element), "");
@@ -418,12 +360,6 @@ void tk_emit_refuse(tk_emit *e, const tk_op *op, const char *fmt, ...) {
     va_start(args, fmt);
     const char *why = tk_vformat(e->arena, fmt, args);
     va_end(args);
-    tk_span at = op->loc < e->m->locs.n ? e->m->locs.at[op->loc].span : (tk_span){0, 0, 0};
-    tk_diag *d = tk_error(e->diags, at, "gpu-refused", "'%s' cannot be compiled for %s: %s",
-                          tk_op_info(op->code)->name, e->target->name, why);
-    for (tk_loc l = op->loc < e->m->locs.n ? e->m->locs.at[op->loc].from : 0; l && l < e->m->locs.n;
-         l = e->m->locs.at[l].from) {
-        tk_note(e->diags, d, e->m->locs.at[l].span, "called from here");
-    }
+    tk_gpu_refuse(e->diags, e->m, e->target, op, why);
     e->refused = true;
 }

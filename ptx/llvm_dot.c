@@ -14,7 +14,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-enum { BUDGET = 48 * 1024, GROUP = 32, MANY_REGS = 16 };
+enum { GROUP = 32, MANY_REGS = 16 };
 
 typedef struct operand {
     tk_vid v, scale; // scale 0: none
@@ -22,7 +22,7 @@ typedef struct operand {
     const tk_layout *l;
     unsigned row_axis, k_axis;
     uint32_t rows;
-    uint32_t base, scale_base; // in scratch
+    uint64_t base, scale_base; // in scratch
     // The distinct rows (for b: columns) that a thread's result registers need:
     uint32_t n, *rep;    // one of the registers that need it
     uint32_t *of;        // by result register: which of the n
@@ -196,10 +196,16 @@ static void add_products(const dot *s, LLVMValueRef *acc) {
     end(s, &c, acc, s->regs < MANY_REGS);
 }
 
+// A block is written when all have read the one before it.
 static void all_blocks(const dot *s, LLVMValueRef *acc) {
     tk_emit *e = s->e;
     carried c = begin(s, s->k / s->block, acc);
-    tk_emit_barrier(e);
+    LLVMValueRef later = LLVMBuildNot(e->b, tk_ll_is(e, c.loop.i, 0), "");
+    if (s->block < s->k) {
+        tk_emit_cond again = tk_emit_if(e, later);
+        tk_emit_barrier(e);
+        tk_emit_end(e, &again);
+    }
     write_block(s, &s->a, c.loop.i);
     write_block(s, &s->b, c.loop.i);
     tk_emit_barrier(e);
@@ -214,7 +220,6 @@ static void start(const dot *s, tk_vid v, LLVMValueRef *acc) {
     const tk_layout *from = v ? tk_emit_layout(e, v) : NULL;
     const bool here = !v || tk_layout_eq(from, s->l);
     if (!here) {
-        tk_emit_scratch(e, s->op, (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype));
         tk_emit_spill(e, s->op, 0, v);
         tk_emit_barrier(e);
     }
@@ -223,6 +228,9 @@ static void start(const dot *s, tk_vid v, LLVMValueRef *acc) {
                          : here ? tk_emit_get(e, v)[r]
                                 : tk_emit_fetch(e, s->op, 0, t->dtype, tk_emit_element(e, s->l, r));
         acc[r] = tk_emit_cast_elem(e, t->dtype, s->acc, x);
+    }
+    if (!here) {
+        tk_emit_barrier(e);
     }
 }
 
@@ -237,50 +245,39 @@ static operand operand_of(const tk_emit *e, tk_vid v, tk_vid scale, bool k_last)
     return x;
 }
 
-static void place(dot *s) {
-    tk_emit *e = s->e;
-    const uint64_t of_k = (uint64_t)s->batches * (s->a.rows + s->b.rows) * tk_dtype_size(s->acc);
-    s->block = s->k;
-    while (s->block > 1 && of_k * s->block > BUDGET) {
-        s->block /= 2;
-    }
-    uint64_t bytes = 0;
-    operand *both[2] = {&s->a, &s->b};
-    for (int i = 0; i < 2; i++) {
-        operand *x = both[i];
-        x->base = tk_emit_area(&bytes, (int64_t)s->batches * s->block * x->rows, s->acc);
-        if (x->scale) {
-            const tk_type *t = tk_value_type(e->f, x->scale);
-            x->scale_base = tk_emit_area(&bytes, tk_type_elems(t), t->dtype);
-        }
-    }
-    tk_emit_scratch(e, s->op, bytes);
-}
-
 // The scales stay in scratch from before the first block on.
 static void spill_scales(const dot *s) {
     if (s->a.scale) {
-        tk_emit_barrier(s->e);
         tk_emit_spill(s->e, s->op, s->a.scale_base, s->a.scale);
         tk_emit_spill(s->e, s->op, s->b.scale_base, s->b.scale);
+        tk_emit_barrier(s->e);
+    }
+}
+
+static void place(dot *s) {
+    const tk_scratch scratch = tk_emit_scratch(s->e, s->op);
+    s->block = scratch.block;
+    s->a.base = scratch.part[0];
+    s->b.base = scratch.part[1];
+    if (s->a.scale) {
+        s->a.scale_base = scratch.part[2];
+        s->b.scale_base = scratch.part[3];
     }
 }
 
 void tk_emit_dot_op(tk_emit *e, tk_op *op) {
-    const bool scaled = op->code == TK_OP_DOT_SCALED;
-    const uint32_t second = scaled ? 2 : 1, third = scaled ? 4 : 2;
+    const tk_product d = tk_product_of(e->f, op);
+    dot s = {.e = e, .op = op, .l = tk_emit_layout(e, op->res[0]), .acc = d.type};
     const tk_type *t = tk_value_type(e->f, op->res[0]);
-    dot s = {.e = e, .op = op, .l = tk_emit_layout(e, op->res[0])};
     s.regs = 1U << s.l->regs;
-    s.acc = scaled ? TK_F64 : t->dtype;
-    s.a = operand_of(e, op->opnd[0], scaled ? op->opnd[1] : 0, true);
-    s.b = operand_of(e, op->opnd[second], scaled ? op->opnd[3] : 0, false);
-    s.k = (uint32_t)s.a.t->dim[s.a.k_axis];
-    s.batches = t->rank > 2 ? (uint32_t)t->dim[0] : 1;
+    s.a = operand_of(e, op->opnd[0], d.a_scale ? op->opnd[d.a_scale] : 0, true);
+    s.b = operand_of(e, op->opnd[d.b], d.b_scale ? op->opnd[d.b_scale] : 0, false);
+    s.k = (uint32_t)d.k;
+    s.batches = (uint32_t)d.batch;
     LLVMValueRef *acc = TK_NEW_ARRAY(e->arena, LLVMValueRef, s.regs);
     LLVMValueRef *out = tk_emit_new(e, op->res[0]);
-    start(&s, op->nopnd > third ? op->opnd[third] : 0, acc);
     place(&s);
+    start(&s, d.acc ? op->opnd[d.acc] : 0, acc);
     const uint32_t columns = s.b.rows - 1, rows = (s.a.rows - 1) << log_of(s.b.rows);
     find_rows(&s, &s.a, s.a.t->rank - 2U, columns);
     find_rows(&s, &s.b, s.b.t->rank - 1U, rows);

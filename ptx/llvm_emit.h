@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the laid-out IR to LLVM IR: what the emitter's files share. Only files named ptx/llvm_*.c
+// From the staged IR to LLVM IR: what the emitter's files share. Only files named ptx/llvm_*.c
 // include this.
 //
 // One block of threads runs one program. A scalar of the IR is one LLVM value, the same in all
@@ -11,10 +11,10 @@
 // threads do (a store by the owner of an element, a lane that holds a copy) is guarded inside one
 // op's emission by tk_emit_if / tk_emit_end.
 //
-// Shared memory. An op that works across threads calls tk_emit_scratch before its first write: that
-// places its bytes, and waits where others may still read what an earlier op left there. Between
-// writing and reading it calls tk_emit_barrier itself. Small areas are placed one behind the other,
-// so that an op seldom has to wait for the one before it.
+// Shared memory. What an op has of it, and where the parts of that are, ir/scratch.h says; where it
+// starts, attribute `shared`. When an op's code begins, all threads may write there: the barriers
+// of the staged level have seen to it. Between writing and reading the op calls tk_emit_barrier
+// itself.
 //
 // Numerics: no fast-math flag is set unless op->fast asks for it, so LLVM and the assembler keep
 // every operation apart.
@@ -23,6 +23,7 @@
 
 #include "ir/ir.h"
 #include "ir/layout.h"
+#include "ir/scratch.h"
 #include "lower/target.h"
 #include "ptx/image.h"
 
@@ -39,12 +40,12 @@ typedef struct tk_emit {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMValueRef fn;
-    LLVMValueRef shared;           // [0 x i8] addrspace(3): the dynamic shared memory
-    LLVMValueRef tid, lane, warp;  // i32, made at entry
-    unsigned warps;                // of a block, a power of two
-    LLVMValueRef **value;          // per tk_vid: its registers; NULL before its definition
-    uint32_t scratch;              // greatest byte of shared memory used so far
-    struct tk_scratch *areas;      // who uses which bytes (llvm_core.c)
+    LLVMValueRef shared;          // [0 x i8] addrspace(3): the dynamic shared memory
+    LLVMValueRef tid, lane, warp; // i32, made at entry
+    unsigned warps;               // of a block, a power of two
+    LLVMValueRef **value;         // per tk_vid: its registers; NULL before its definition
+    const tk_op *granted_to;      // the op whose shared memory is in use, and its bytes
+    uint64_t granted;
     LLVMValueRef *program;         // i32 per grid axis
     LLVMValueRef *grid;            // i32 per grid axis: counts
     struct tk_tensor_args *tensor; // per kernel parameter
@@ -98,17 +99,17 @@ void tk_emit_for_end(tk_emit *e, tk_emit_loop *l);
 
 // ---- Shared memory
 void tk_emit_barrier(tk_emit *e);
-// Places `bytes` of scratch for the op and makes them free to be written, by a barrier if need be.
-void tk_emit_scratch(tk_emit *e, const tk_op *op, uint64_t bytes);
+// The parts of the op's shared memory, which was given to it.
+tk_scratch tk_emit_scratch(tk_emit *e, const tk_op *op);
 // Pointer (addrspace 3) to byte op->at.shared + offset; offset an i32 value or NULL.
-LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint32_t base, LLVMValueRef offset);
+LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef offset);
 // Writes all elements of tile v (owners only) to scratch from byte `base` on, row-major, in memory
 // form. No barriers.
-void tk_emit_spill(tk_emit *e, const tk_op *op, uint32_t base, tk_vid v);
-void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint32_t base, const tk_layout *l,
+void tk_emit_spill(tk_emit *e, const tk_op *op, uint64_t base, tk_vid v);
+void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
                           tk_dtype t, LLVMValueRef *x);
 // Reads one element by its row-major number (i32 value).
-LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint32_t base, tk_dtype t,
+LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,
                            LLVMValueRef element);
 
 // ---- Intrinsics: declared by name, which must exist

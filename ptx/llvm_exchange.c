@@ -132,7 +132,6 @@ void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_layout *a, const tk_
     }
     unsigned run_a = run_of(a, most), run_b = run_of(b, most);
     swizzle s = choose(a, b, run_a, run_b, size);
-    tk_emit_scratch(e, op, (uint64_t)size << tk_layout_bits(a));
     write_all(e, op, a, s, run_a, t, x);
     tk_emit_barrier(e);
     read_all(e, op, b, s, run_b, t, out);

@@ -11,21 +11,7 @@ typedef struct tk_tensor_args {
     LLVMValueRef dim[TK_MAX_TENSOR_RANK];    // i32
     LLVMValueRef stride[TK_MAX_TENSOR_RANK]; // i64, elements; the constant 1 where promised
     tk_tensor_facts facts;
-    bool pending_read, pending_write; // accesses that other threads may not have seen yet
 } tk_tensor_args;
-
-// ---- Scratch (llvm_core.c)
-
-// Around the emission of one op: its area, once it has one, may be read by other threads until the
-// next barrier.
-typedef struct tk_area_mark {
-    const tk_op *op;
-    uint32_t from, to;
-} tk_area_mark;
-tk_area_mark tk_emit_area_begin(tk_emit *e);
-void tk_emit_area_end(tk_emit *e, tk_area_mark outer);
-// Where control may come from elsewhere: any area may still be read.
-void tk_emit_area_unknown(tk_emit *e);
 
 // The parameter number of a tensor value.
 static inline uint32_t tk_emit_param_of(const tk_emit *e, tk_vid v) {
@@ -37,13 +23,7 @@ static inline uint32_t tk_emit_param_of(const tk_emit *e, tk_vid v) {
 void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_layout *a, const tk_layout *b,
                       tk_dtype t, LLVMValueRef *x, LLVMValueRef *out);
 
-// ---- Memory order inside a program (llvm_memory.c)
-// Before an access to tensor parameter p: a barrier where an earlier access of another thread must
-// be seen first.
-void tk_emit_order(tk_emit *e, uint32_t p, bool writes);
-// At the head of a loop or the end of a branch: what the region may have left pending.
-void tk_emit_order_region(tk_emit *e, const tk_region *r);
-
+// ---- Views (llvm_memory.c)
 // Computes for one element of a view its address and whether it is inside.
 typedef struct tk_emit_view {
     const tk_op *op;

@@ -224,10 +224,8 @@ void tk_emit_op(tk_emit *e, tk_op *op) {
     }
     emitter *emit = emitter_of(op->code);
     TK_CHECK(e->arena, emit != NULL);
-    tk_area_mark outer = tk_emit_area_begin(e);
     tk_lines_at(e, op->loc);
     emit(e, op);
-    tk_emit_area_end(e, outer);
 }
 
 // ---- The whole
@@ -269,5 +267,5 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->slot = s.slot;
     image->param_bytes = s.bytes;
     image->threads = e->warps * 32;
-    image->shared = e->scratch;
+    image->shared = (uint32_t)e->m->shared;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of views, and the order of a program's own accesses.
+// Loads and stores of views.
 //
 // The index of an element is computed in 64 bits; it is inside where it is below the size as an
 // unsigned number, so negative ones are outside. A start of type u64 at or above 2^63 is brought to
@@ -11,41 +11,6 @@
 // taken is decided when the kernel runs.
 #include "lower/views.h"
 #include "ptx/llvm_internal.h"
-
-// ---- Order
-
-void tk_emit_order(tk_emit *e, uint32_t p, bool writes) {
-    tk_tensor_args *t = &e->tensor[p];
-    if (t->pending_write || (writes && t->pending_read)) {
-        tk_emit_barrier(e);
-        for (uint32_t i = 0; i < e->f->params.n; i++) {
-            e->tensor[i].pending_read = e->tensor[i].pending_write = false;
-        }
-    }
-    bool only_read = tk_value_type(e->f, e->f->params.at[p])->access == TK_IN;
-    t->pending_write = t->pending_write || writes;
-    t->pending_read = t->pending_read || !only_read;
-}
-
-static void pend(void *user, tk_op *op) {
-    tk_emit *e = user;
-    bool reads = op->code == TK_OP_LOAD,
-         atomic = op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
-    if (!reads && !atomic && op->code != TK_OP_STORE) {
-        return;
-    }
-    uint32_t p = tk_emit_param_of(e, op->opnd[0]);
-    if (tk_value_type(e->f, op->opnd[0])->access != TK_IN) {
-        e->tensor[p].pending_read = true;
-        e->tensor[p].pending_write = e->tensor[p].pending_write || !reads;
-    }
-}
-
-void tk_emit_order_region(tk_emit *e, const tk_region *r) {
-    for (tk_op *op = r->first; op; op = op->next) {
-        tk_op_walk(op, pend, e);
-    }
-}
 
 // ---- Views
 
@@ -250,11 +215,10 @@ static void load_tile(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mas
 // same.
 static void load_scalar(tk_emit *e, const tk_op *op, const tk_emit_view *v,
                         const LLVMValueRef *mask, const LLVMValueRef *other, LLVMValueRef *out) {
-    if (tk_value_type(e->f, op->opnd[0])->access == TK_IN) {
+    if (tk_emit_scratch(e, op).work == TK_WORK_THREAD) {
         load_guarded(e, v, mask, other, out, 1);
         return;
     }
-    tk_emit_scratch(e, op, tk_dtype_size(v->dtype));
     tk_emit_cond c = tk_emit_if(e, tk_emit_view_owner(e, v));
     load_guarded(e, v, mask, other, out, 1);
     LLVMBuildStore(e->b, tk_emit_to_mem(e, v->dtype, out[0]), tk_emit_shared_at(e, op, 0, NULL));
@@ -268,7 +232,6 @@ static void load(tk_emit *e, const tk_op *op) {
     uint32_t next = 1 + tk_value_type(e->f, op->opnd[0])->rank;
     const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
     const LLVMValueRef *other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
-    tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), false);
     tk_emit_view v = tk_emit_view_make(e, op, t, tk_emit_layout(e, op->res[0]));
     LLVMValueRef *out = tk_emit_new(e, op->res[0]);
     if (v.l) {
@@ -309,7 +272,6 @@ static void store(tk_emit *e, const tk_op *op) {
     uint32_t at = 1 + tk_value_type(e->f, op->opnd[0])->rank;
     const LLVMValueRef *x = tk_emit_get(e, op->opnd[at]);
     const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[at + 1]) : NULL;
-    tk_emit_order(e, tk_emit_param_of(e, op->opnd[0]), true);
     tk_emit_view v = tk_emit_view_make(e, op, t, tk_emit_layout(e, op->opnd[at]));
     uint32_t vec = vector_of(e, &v);
     tk_emit_cond own = tk_emit_if(e, tk_emit_view_owner(e, &v));

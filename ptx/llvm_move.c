@@ -18,37 +18,6 @@ static void rename_regs(tk_emit *e, const tk_layout *a, const tk_layout *b, LLVM
     }
 }
 
-// Where the elements of a place of the result come from, bit by bit of that place.
-typedef struct sources {
-    uint32_t reg[TK_MAX_REG_BITS], reg_lane[TK_MAX_REG_BITS];
-    uint32_t lane[TK_LANE_BITS], warp[TK_MAX_WARP_BITS]; // source lanes
-} sources;
-
-// False where the source's register depends on the thread.
-static bool find_sources(const tk_layout *a, const tk_layout *b, sources *s) {
-    tk_place_bits p;
-    for (unsigned i = 0; i < b->regs; i++) {
-        if (!tk_layout_find(a, b->reg[i], 0, true, 0, false, &p)) {
-            return false;
-        }
-        s->reg[i] = p.reg;
-        s->reg_lane[i] = p.lane;
-    }
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        if (!tk_layout_find(a, b->lane[i], 0, true, 0, false, &p) || p.reg) {
-            return false;
-        }
-        s->lane[i] = p.lane;
-    }
-    for (unsigned i = 0; i < b->warps; i++) {
-        if (!tk_layout_find(a, b->warp[i], 0, true, 1U << i, false, &p) || p.reg) {
-            return false;
-        }
-        s->warp[i] = p.lane;
-    }
-    return true;
-}
-
 static LLVMValueRef spread(tk_emit *e, LLVMValueRef index, const uint32_t *basis, unsigned n,
                            LLVMValueRef sum) {
     for (unsigned i = 0; i < n; i++) {
@@ -76,12 +45,10 @@ static LLVMValueRef shuffle_from(tk_emit *e, tk_dtype t, LLVMValueRef x, LLVMVal
     return tk_ll_bits(e, tk_ll_or(e, u, tk_ll_resize(e, lo, 64, false)), LLVMTypeOf(x));
 }
 
-static bool shuffle_regs(tk_emit *e, const tk_layout *a, const tk_layout *b, tk_dtype t,
+static void shuffle_regs(tk_emit *e, const tk_layout *a, const tk_layout *b, tk_dtype t,
                          LLVMValueRef *x, LLVMValueRef *out) {
-    sources s;
-    if (!find_sources(a, b, &s)) {
-        return false;
-    }
+    tk_shuffle s;
+    TK_CHECK(e->arena, tk_layout_shuffle(a, b, &s));
     bool own = true;
     for (unsigned i = 0; i < TK_LANE_BITS; i++) {
         own = own && s.lane[i] == 1U << i;
@@ -101,38 +68,31 @@ static bool shuffle_regs(tk_emit *e, const tk_layout *a, const tk_layout *b, tk_
                  : own        ? tk_emit_shuffle_xor(e, x[reg], move)
                        : shuffle_from(e, t, x[reg], tk_ll_xor(e, lane, tk_emit_i32(e, move)));
     }
-    return true;
 }
 
 static void convert(tk_emit *e, tk_op *op) {
     const tk_layout *a = tk_emit_layout(e, op->opnd[0]), *b = tk_emit_layout(e, op->res[0]);
     const tk_type *t = tk_value_type(e->f, op->res[0]);
     LLVMValueRef *x = tk_emit_get(e, op->opnd[0]), *out = tk_emit_new(e, op->res[0]);
-    const tk_move how = tk_layout_move(a, b);
-    if (how == TK_MOVE_NONE || how == TK_MOVE_RENAME) {
+    switch (tk_emit_scratch(e, op).work) {
+    case TK_WORK_THREAD:
         rename_regs(e, a, b, x, out);
         return;
-    }
-    if (how == TK_MOVE_LANES && shuffle_regs(e, a, b, t->dtype, x, out)) {
+    case TK_WORK_LANES:
+        shuffle_regs(e, a, b, t->dtype, x, out);
+        return;
+    case TK_WORK_SHARED:
+        tk_emit_exchange(e, op, a, b, t->dtype, x, out);
         return;
     }
-    tk_emit_exchange(e, op, a, b, t->dtype, x, out);
 }
 
 // ---- Elements by their coordinates --------------------------------------------------------------
 
-// The operands one after the other in scratch; they are of one type.
-static void spill_all(tk_emit *e, tk_op *op, uint32_t n) {
-    uint64_t end = 0;
-    uint32_t base[2] = {0, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        const tk_type *t = tk_value_type(e->f, op->opnd[i]);
-        base[i] = (uint32_t)end;
-        end += (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
-    }
-    tk_emit_scratch(e, op, end);
-    for (uint32_t i = 0; i < n; i++) {
-        tk_emit_spill(e, op, base[i], op->opnd[i]);
+static void spill_all(tk_emit *e, tk_op *op) {
+    const tk_scratch s = tk_emit_scratch(e, op);
+    for (uint32_t i = 0; i < s.nparts; i++) {
+        tk_emit_spill(e, op, s.part[i], op->opnd[i]);
     }
     tk_emit_barrier(e);
 }
@@ -177,7 +137,7 @@ static LLVMValueRef source(tk_emit *e, const tk_op *op, uint32_t i, LLVMValueRef
 }
 
 static void remap(tk_emit *e, tk_op *op) {
-    spill_all(e, op, op->nopnd);
+    spill_all(e, op);
     for (uint32_t i = 0; i < op->nres; i++) {
         const tk_layout *l = tk_emit_layout(e, op->res[i]);
         const tk_dtype t = tk_value_type(e->f, op->res[i])->dtype;
@@ -195,13 +155,11 @@ static void remap(tk_emit *e, tk_op *op) {
 static void gather(tk_emit *e, tk_op *op) {
     const tk_type *x = tk_value_type(e->f, op->opnd[0]), *it = tk_value_type(e->f, op->opnd[1]);
     const tk_layout *l = tk_emit_layout(e, op->res[0]);
-    const bool here = tk_layout_eq(l, tk_emit_layout(e, op->opnd[1]));
     const int d = op->at.axis;
-    uint64_t end = 0;
-    const uint32_t base = tk_emit_area(&end, tk_type_elems(x), x->dtype);
-    const uint32_t at_index = here ? 0 : tk_emit_area(&end, tk_type_elems(it), it->dtype);
+    const tk_scratch s = tk_emit_scratch(e, op);
+    const bool here = s.nparts == 1;
+    const uint64_t base = s.part[0], at_index = here ? 0 : s.part[1];
     LLVMValueRef *index = tk_emit_get(e, op->opnd[1]), *out = tk_emit_new(e, op->res[0]);
-    tk_emit_scratch(e, op, end);
     tk_emit_spill(e, op, base, op->opnd[0]);
     if (!here) {
         tk_emit_spill(e, op, at_index, op->opnd[1]);

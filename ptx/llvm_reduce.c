@@ -19,7 +19,7 @@ typedef struct reducer {
     const tk_layout *l;   // of the operand
     const tk_layout *out; // of the result; of one element where all are reduced
     tk_emit_lines lines;
-    uint32_t axis_bits; // of an element's number
+    tk_reduction how;
     tk_dtype t;
     tk_numop num; // reduce
     bool arg;     // arg_reduce: pairs of value and index
@@ -102,50 +102,6 @@ static void in_thread(const reducer *s, LLVMValueRef (*x)[MOST_PARTS],
 
 // ---- Across threads -----------------------------------------------------------------------------
 
-// Independent vectors in echelon form, to tell whether one more is.
-typedef struct span {
-    unsigned n;
-    uint32_t v[32];
-} span;
-
-static bool extend(span *s, uint32_t v) {
-    for (unsigned i = 0; i < s->n; i++) {
-        v = (v ^ s->v[i]) < v ? v ^ s->v[i] : v;
-    }
-    if (!v) {
-        return false;
-    }
-    unsigned i = s->n++;
-    for (; i > 0 && s->v[i - 1] < v; i--) {
-        s->v[i] = s->v[i - 1];
-    }
-    s->v[i] = v;
-    return true;
-}
-
-// The bits of lanes or warps that hold other parts of a line. False where a basis lies both on the
-// axis and across it, or lies on it and adds nothing.
-static bool parts_of(const reducer *s, span *on_axis, const uint32_t *basis, unsigned n,
-                     uint32_t *mask) {
-    for (unsigned i = 0; i < n; i++) {
-        const uint32_t on = basis[i] & s->axis_bits, across = basis[i] & ~s->axis_bits;
-        if (on && (across || !extend(on_axis, on))) {
-            return false;
-        }
-        *mask |= on ? 1U << i : 0;
-    }
-    return true;
-}
-
-static bool is_plain(const reducer *s, uint32_t *lanes, uint32_t *warps) {
-    span on_axis = {0, {0}};
-    uint32_t regs = 0;
-    *lanes = *warps = 0;
-    return parts_of(s, &on_axis, s->l->reg, s->l->regs, &regs) &&
-           parts_of(s, &on_axis, s->l->lane, TK_LANE_BITS, lanes) &&
-           parts_of(s, &on_axis, s->l->warp, s->l->warps, warps);
-}
-
 static void across_lanes(const reducer *s, uint32_t lanes, LLVMValueRef (*x)[MOST_PARTS]) {
     for (unsigned i = 0; i < TK_LANE_BITS; i++) {
         for (uint32_t j = 0; lanes >> i & 1 && j < 1U << s->out->regs; j++) {
@@ -180,13 +136,10 @@ static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOS
     tk_emit *e = s->e;
     const uint32_t n = 1U << tk_layout_bits(s->out), regs = 1U << s->out->regs;
     const uint32_t count = 1U << __builtin_popcount(warps);
-    uint32_t lane_copies, warp_copies, base[MOST_PARTS] = {0, 0};
-    uint64_t end = 0;
-    for (unsigned k = 0; k < s->parts; k++) {
-        base[k] = tk_emit_area(&end, (int64_t)n * count, s->type[k]);
-    }
+    uint32_t lane_copies, warp_copies;
+    const tk_scratch scratch = tk_emit_scratch(e, s->op);
+    const uint64_t *base = scratch.part;
     tk_layout_copies(s->out, &lane_copies, &warp_copies);
-    tk_emit_scratch(e, s->op, end);
     LLVMValueRef first = tk_ll_mul(e, gathered_bits(e, e->warp, warps), tk_emit_i32(e, n));
     tk_emit_cond lane = tk_emit_if(e, all_zero(e, e->lane, lane_copies));
     tk_emit_cond warp = tk_emit_if(e, all_zero(e, e->warp, warp_copies & ~warps));
@@ -221,7 +174,7 @@ static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOS
 static void by_scratch(const reducer *s, LLVMValueRef *x, LLVMValueRef (*out)[MOST_PARTS]) {
     tk_emit *e = s->e;
     const tk_emit_lines *lines = &s->lines;
-    tk_emit_scratch(e, s->op, (uint64_t)lines->count * lines->len * tk_dtype_size(s->t));
+    (void)tk_emit_scratch(e, s->op);
     tk_emit_spill_values(e, s->op, 0, s->l, s->t, x);
     tk_emit_barrier(e);
     for (uint32_t j = 0; j < 1U << s->out->regs; j++) {
@@ -252,23 +205,12 @@ static void by_scratch(const reducer *s, LLVMValueRef *x, LLVMValueRef (*out)[MO
 
 // ---- reduce and arg_reduce ----------------------------------------------------------------------
 
-static const tk_layout *result_layout(tk_emit *e, const tk_op *op, const tk_layout *l) {
-    if (op->at.axis >= 0) {
-        return tk_emit_layout(e, op->res[0]);
-    }
-    const int64_t n = (int64_t)1 << tk_layout_bits(l);
-    tk_layout *one = TK_NEW(e->arena, tk_layout);
-    const tk_layout flat = tk_layout_reshape(l, 1, &n);
-    *one = tk_layout_slice(&flat, 0);
-    return one;
-}
-
 static reducer reducer_of(tk_emit *e, const tk_op *op) {
     const tk_type *t = tk_value_type(e->f, op->opnd[0]);
     const tk_layout *l = tk_emit_layout(e, op->opnd[0]);
-    reducer s = {.e = e, .op = op, .l = l, .out = result_layout(e, op, l), .t = t->dtype};
+    reducer s = {.e = e, .op = op, .l = l, .how = tk_reduction_of(e->f, op), .t = t->dtype};
+    s.out = tk_layout_new(e->arena, s.how.out);
     s.lines = tk_emit_lines_of(t, op->at.axis);
-    s.axis_bits = (s.lines.len - 1) << s.lines.shift;
     s.arg = op->code == TK_OP_ARG_REDUCE;
     s.parts = s.arg ? 2 : 1;
     s.num = s.arg ? TK_NUM_MIN : tk_emit_kind_op(e, op->at.kind);
@@ -283,16 +225,15 @@ static void reduce(tk_emit *e, tk_op *op) {
     LLVMValueRef *x = tk_emit_get(e, op->opnd[0]), *out = tk_emit_new(e, op->res[0]);
     LLVMValueRef(*each)[MOST_PARTS] = tk_alloc_array(e->arena, n, sizeof *each);
     LLVMValueRef(*all)[MOST_PARTS] = tk_alloc_array(e->arena, lines, sizeof *all);
-    uint32_t lane_parts, warp_parts;
-    if (is_plain(&s, &lane_parts, &warp_parts)) {
+    if (s.how.plain) {
         for (uint32_t r = 0; r < n; r++) {
             each[r][0] = x[r];
             each[r][1] = s.arg ? tk_emit_line_place(e, &s.lines, tk_emit_element(e, s.l, r)) : NULL;
         }
         in_thread(&s, each, all);
-        across_lanes(&s, lane_parts, all);
-        if (warp_parts) {
-            across_warps(&s, warp_parts, all);
+        across_lanes(&s, s.how.lanes, all);
+        if (s.how.warps) {
+            across_warps(&s, s.how.warps, all);
         }
     } else {
         by_scratch(&s, x, all);
@@ -308,7 +249,7 @@ typedef struct fn {
     const tk_op *op;
     uint32_t m;
     tk_dtype *t;
-    uint32_t *base;
+    const uint64_t *base;
     tk_emit_lines lines;
 } fn;
 
@@ -366,14 +307,11 @@ static void fn_results(tk_emit *e, const fn *s) {
 static void reduce_fn(tk_emit *e, tk_op *op) {
     const tk_type *x = tk_value_type(e->f, op->opnd[0]);
     fn s = {.op = op, .m = op->nres, .lines = tk_emit_lines_of(x, op->at.axis)};
-    uint64_t end = 0;
     s.t = TK_NEW_ARRAY(e->arena, tk_dtype, s.m);
-    s.base = TK_NEW_ARRAY(e->arena, uint32_t, s.m);
+    s.base = tk_emit_scratch(e, op).part;
     for (uint32_t k = 0; k < s.m; k++) {
         s.t[k] = tk_value_type(e->f, op->opnd[k])->dtype;
-        s.base[k] = tk_emit_area(&end, tk_type_elems(x), s.t[k]);
     }
-    tk_emit_scratch(e, op, end);
     for (uint32_t k = 0; k < s.m; k++) {
         tk_emit_spill(e, op, s.base[k], op->opnd[k]);
     }

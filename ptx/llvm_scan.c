@@ -11,7 +11,7 @@ typedef struct scan {
     const tk_op *op;
     uint32_t m;
     tk_dtype *t;
-    uint32_t *base; // of two buffers, one after the other
+    const uint64_t *base; // of two buffers, one after the other
     tk_emit_lines lines;
     uint32_t n; // elements
 } scan;
@@ -134,13 +134,10 @@ void tk_emit_scan_op(tk_emit *e, tk_op *op) {
     scan s = {.e = e, .op = op, .m = op->nres, .n = (uint32_t)tk_type_elems(x)};
     s.lines = tk_emit_lines_of(x, op->at.axis);
     s.t = TK_NEW_ARRAY(e->arena, tk_dtype, s.m);
-    s.base = TK_NEW_ARRAY(e->arena, uint32_t, s.m);
-    uint64_t end = 0;
+    s.base = tk_emit_scratch(e, op).part;
     for (uint32_t k = 0; k < s.m; k++) {
         s.t[k] = tk_value_type(e->f, op->opnd[k])->dtype;
-        s.base[k] = tk_emit_area(&end, 2 * (int64_t)s.n, s.t[k]);
     }
-    tk_emit_scratch(e, op, end);
     for (uint32_t k = 0; k < s.m; k++) {
         tk_emit_spill(e, op, s.base[k], op->opnd[k]);
     }

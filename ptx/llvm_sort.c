@@ -13,7 +13,7 @@ typedef struct sorter {
     tk_dtype t, key;
     bool descending;
     tk_emit_lines lines;
-    uint32_t values, keys, places; // in scratch
+    uint64_t values, keys, places; // in scratch
 } sorter;
 
 // ---- Keys ---------------------------------------------------------------------------------------
@@ -134,16 +134,14 @@ static void results(const sorter *s, uint32_t i) {
 
 static void sort(tk_emit *e, tk_op *op) {
     const tk_type *x = tk_value_type(e->f, op->opnd[0]);
-    const int64_t n = tk_type_elems(x);
+    const tk_scratch scratch = tk_emit_scratch(e, op);
     sorter s = {.e = e, .op = op, .t = x->dtype};
-    uint64_t end = 0;
-    s.key = tk_dtype_bits(x->dtype) > 32 ? TK_U64 : TK_U32;
+    s.key = tk_sort_key(x->dtype);
     s.descending = op->code == TK_OP_TOPK || op->at.descending;
     s.lines = tk_emit_lines_of(x, op->at.axis);
-    s.values = tk_emit_area(&end, n, s.t);
-    s.keys = tk_emit_area(&end, n, s.key);
-    s.places = tk_emit_area(&end, n, TK_I32);
-    tk_emit_scratch(e, op, end);
+    s.values = scratch.part[0];
+    s.keys = scratch.part[1];
+    s.places = scratch.part[2];
     spill(&s);
     tk_emit_barrier(e);
     if (s.lines.log > 0) {
@@ -170,7 +168,7 @@ static void histogram(tk_emit *e, tk_op *op) {
     const tk_layout *from = tk_emit_layout(e, op->opnd[0]), *l = tk_emit_layout(e, op->res[0]);
     const int64_t bins = tk_value_type(e->f, op->res[0])->dim[0];
     LLVMValueRef *x = tk_emit_get(e, op->opnd[0]), *out = tk_emit_new(e, op->res[0]);
-    tk_emit_scratch(e, op, (uint64_t)bins * tk_dtype_size(TK_I32));
+    (void)tk_emit_scratch(e, op);
     tk_emit_work w = tk_emit_work_begin(e, (uint32_t)bins);
     tk_emit_put(e, op, 0, TK_I32, w.i, tk_emit_i32(e, 0));
     tk_emit_work_end(e, &w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling for a GPU without having one: code, and what the compiler decided, as text or bytes.
-#include "lower/target.h"
+#include "lower/lower.h"
 #include "ptx/assemble.h"
 #include "runtime/internal.h"
 
@@ -56,11 +56,6 @@ static uint32_t parameters(const tk_module *m) {
 
 static tk_ptx_opts options_for(tk_work *w, const compile_call *c, const tk_module *m,
                                const char **text) {
-    static const char *const emit[] = {[TKC_CODE_PTX] = NULL,
-                                       [TKC_CODE_CUBIN] = NULL,
-                                       [TKC_CODE_LLVM] = "llvm",
-                                       [TKC_CODE_LAYOUT] = "layout",
-                                       [TKC_CODE_NOTES] = NULL};
     tkc_code what = c->options->what;
     uint32_t n = parameters(m);
     tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, n + 1);
@@ -70,7 +65,7 @@ static tk_ptx_opts options_for(tk_work *w, const compile_call *c, const tk_modul
     return (tk_ptx_opts){.arch = c->options->arch,
                          .facts = fact,
                          .debug = w->config->debug,
-                         .emit = emit[what],
+                         .emit = what == TKC_CODE_LLVM ? "llvm" : NULL,
                          .text = text,
                          .no_cubin = what != TKC_CODE_CUBIN && what != TKC_CODE_NOTES};
 }
@@ -105,6 +100,7 @@ static void give(tk_work *w, const compile_call *c, const tk_module *m, const tk
         break;
     case TKC_CODE_LLVM:
     case TKC_CODE_LAYOUT:
+    case TKC_CODE_STAGED:
         size = strlen(text);
         break;
     case TKC_CODE_NOTES:
@@ -121,13 +117,33 @@ static void give(tk_work *w, const compile_call *c, const tk_module *m, const tk
     }
 }
 
+static const tk_image *image_of(tk_work *w, const compile_call *c, tk_module *m,
+                                const char **text) {
+    tk_ptx_opts o = options_for(w, c, m, text);
+    return gpu_backend(w->config)(&w->arena, m, &o, &w->diags);
+}
+
+// The IR below the tile level needs no code generator.
+static const tk_image *lowered(tk_work *w, const compile_call *c, tk_module *m, const char **text) {
+    const char *after = c->options->what == TKC_CODE_LAYOUT ? "layout" : NULL;
+    const tk_target *target = tk_target_find(c->options->arch);
+    if (!tk_lower(m, target, &w->config->from, &w->diags, after, w->config->debug)) {
+        return NULL;
+    }
+    tk_buf b;
+    tk_buf_init(&b, &w->arena);
+    tk_ir_print(&b, m, false);
+    *text = tk_buf_text(&b);
+    return TK_NEW(&w->arena, tk_image);
+}
+
 static void compile(tk_work *w, void *arg) {
     const compile_call *c = arg;
-    gpu_compile_fn backend = gpu_backend(w->config);
+    const bool ir = c->options->what == TKC_CODE_LAYOUT || c->options->what == TKC_CODE_STAGED;
     if (!known_target(w, c->options->arch)) {
         return;
     }
-    if (!backend) {
+    if (!ir && !gpu_backend(w->config)) {
         work_fail(w, TKC_ERROR_DEVICE, "no-gpu-backend", "this build has no GPU code generator");
         return;
     }
@@ -138,8 +154,7 @@ static void compile(tk_work *w, void *arg) {
         return;
     }
     const char *text = "";
-    tk_ptx_opts o = options_for(w, c, m, &text);
-    const tk_image *image = backend(&w->arena, m, &o, &w->diags);
+    const tk_image *image = ir ? lowered(w, c, m, &text) : image_of(w, c, m, &text);
     if (!image || w->diags.errors) {
         TK_CHECK(&w->arena, w->diags.errors);
         return;
@@ -154,7 +169,7 @@ tkc_status tkc_kernel_compile(tkc_kernel *kernel, const tkc_compile_options *opt
         *report = NULL;
     }
     if (!kernel || !options || options->size < sizeof *options || !options->arch ||
-        (unsigned)options->what > TKC_CODE_NOTES || (!args && nargs) || (!sizes && nsizes) ||
+        (unsigned)options->what > TKC_CODE_STAGED || (!args && nargs) || (!sizes && nsizes) ||
         !out || nargs == SIZE_MAX) {
         return TKC_ERROR_ARGUMENT;
     }

@@ -145,12 +145,12 @@ tkc_status tkc_kernel_dump_notes(tkc_kernel *kernel, const tkc_arg *args, size_t
 // The passes on the way to a GPU take what those before them leave.
 static bool only_kernel(tk_work *w, const tk_module *m, const char *pass) {
     const tk_func *f = m->funcs.n == 1 ? m->funcs.at[0] : NULL;
-    if (m->level == TK_LEVEL_TILE && f && f->is_kernel) {
+    if (f && f->is_kernel) {
         return true;
     }
     tk_span where = {0, 0, 0};
     tk_error(&w->diags, f && f->loc < m->locs.n ? m->locs.at[f->loc].span : where, "pass-needs",
-             "pass '%s' takes a module of level 'tile' with a kernel and no other function", pass);
+             "pass '%s' takes a module with a kernel and no other function", pass);
     return false;
 }
 
@@ -164,6 +164,7 @@ static bool run_pass(tk_work *w, tk_module *m, const char *pass) {
             return false;
         }
         o.table = tk_lower_passes(&o.rows);
+        o.target = tk_lower_target();
     }
     return tk_pipeline_run(m, &w->config->from, &w->diags, &o);
 }

@@ -343,6 +343,7 @@ typedef enum tkc_code {
     TKC_CODE_LAYOUT, /* the IR with a layout on each tile */
     TKC_CODE_NOTES,  /* what each pass decided, and, where there is an assembler, the registers,
                         spilled bytes, shared memory and instructions that the kernel came to */
+    TKC_CODE_STAGED, /* the IR with shared memory given out and barriers */
 } tkc_code;
 typedef struct tkc_compile_options {
     size_t size;      /* sizeof(tkc_compile_options): lets the struct grow */

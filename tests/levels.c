@@ -218,12 +218,9 @@ static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
 }
 #else
 static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
-    tk_pipeline_opts o = {.table = NULL};
-    o.table = tk_lower_passes(&o.rows);
     (void)p;
-    (void)w;
     (void)keep_ptx;
-    return tk_pipeline_run(m, NULL, &s->diags, &o);
+    return tk_lower(m, tk_target_find(w->arch), NULL, &s->diags, NULL, false);
 }
 #endif
 

@@ -77,7 +77,7 @@ Test(compile, refusals) {
     cr_expect_eq(compile(&e, &o, NULL), TKC_ERROR_ARGUMENT);
     none.arch = NULL;
     cr_expect_eq(compile(&e, &none, &out), TKC_ERROR_ARGUMENT);
-    none = options((tkc_code)(TKC_CODE_NOTES + 1));
+    none = options((tkc_code)(TKC_CODE_STAGED + 1));
     cr_expect_eq(compile(&e, &none, &out), TKC_ERROR_ARGUMENT);
     none = options(TKC_CODE_PTX);
     none.size = 8;

@@ -42,6 +42,19 @@ KERNELS = [
     ("select", "argmax_rows", "-D T=f32 --dim N=1000", {REDUCES, VECTOR_LOADS, NO_FMA}),
     ("select", "topk_rows", "-D T=f32 -D K=8 --dim N=1000", {VECTOR_LOADS, NO_FMA}),
 ]
+# kernel, options: barriers, at most
+BARRIERS = {
+    ("softmax", "-D T=f32 --dim N=1000"): 2,
+    ("softmax", "-D T=f16 --dim N=20000"): 3,
+    ("log_softmax", "-D T=bf16 --dim N=4096"): 2,
+    ("layernorm", "-D T=f32 --dim N=4096 --given w --given b"): 3,
+    ("layernorm", "-D T=f16 -D W=f32 --dim N=20000"): 5,
+    ("matmul", "-D T=f16 --given bias"): 3,
+    ("causal_attention", "-D T=f16 -D D=64"): 6,
+    ("cross_entropy", "-D T=f32 --dim N=1024"): 2,
+    ("transpose_matrix", "-D T=f32"): 1,
+    ("cumsum_rows", "-D T=f32 --dim N=1000"): 3,
+}
 VECTOR_LOAD = re.compile(r"ld\.global\S*\.v[248]\.")
 VECTOR_STORE = re.compile(r"st\.global\S*\.v[248]\.")
 # ptxas may fuse what says neither .rn nor another rounding.
@@ -111,7 +124,10 @@ def compile_one(job):
     name = f"{kernel} {options} {target}{' --contiguous' if contiguous else ''}"
     words = [f"std/{file}.tk", "--kernel", kernel, "--arch", target, *options.split()]
     words += ["--contiguous"] if contiguous else []
-    check_ptx(name, tkc(*words, "--emit=ptx")[0], file, kernel, target, contiguous, marks)
+    ptx = tkc(*words, "--emit=ptx")[0]
+    check_ptx(name, ptx, file, kernel, target, contiguous, marks)
+    barriers = len(re.findall(r"^\s+(?:bar|barrier)\.(?:cta\.)?sync", ptx, re.M))
+    check(barriers <= BARRIERS.get((kernel, options), barriers), f"{name}: {barriers} barriers")
     # One of the two forms is assembled for each target: time.
     if assembler and contiguous != (target == "sm_86"):
         check_resources(name, tkc(*words, "--emit=notes")[0], marks)

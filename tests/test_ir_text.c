@@ -75,18 +75,19 @@ static const char *const sample[TK_OP_COUNT] = {
 
 // Whole modules, of the ops that are not legal at level tile.
 #define STAGED                                                                                     \
-    "module staged warps=2\n"                                                                      \
+    "module staged warps=2 shared=512\n"                                                           \
     "layout #0 = [4, 16] reg 1 lane 2 4 8 16 32 warp 0\n"                                          \
     "layout #1 = [4, 16] reg 16 lane 1 2 4 8 32 warp 0\n"                                          \
     "layout #2 = [4, 1] reg 1 lane 0 0 0 0 2 warp 0\n\n"                                           \
     "kernel @k(%v: f32[4, 16] #0, %n: i32) {\n"
 static const char *const staged_sample[TK_OP_COUNT] = {
-    [TK_OP_CONVERT] = STAGED "  %2 = convert %v shared=128 : f32[4, 16] #1\n"
-                             "  %3 = reduce sum %2 axis=1 shared=0 : f32[4, 1] #2\n"
+    [TK_OP_CONVERT] = STAGED "  %2 = convert %v shared=256 : f32[4, 16] #1\n"
+                             "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n"
                              "  %4 = for %k = %n to %n step %n carry (%a = %2) : f32[4, 16] #1 {\n"
                              "    yield %a\n  }\n  return\n}\n",
-    [TK_OP_BARRIER] = STAGED "  barrier\n  %2 = convert %v : f32[4, 16] #1\n"
-                             "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n  return\n}\n",
+    [TK_OP_BARRIER] = STAGED "  %2 = convert %v shared=0 : f32[4, 16] #1\n  barrier\n"
+                             "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n"
+                             "  return\n}\n",
 };
 
 // The printer numbers values by appearance; samples start at 0 for readability.

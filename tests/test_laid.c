@@ -3,6 +3,7 @@
 // verify, keep their text, compute the same bits and come through the passes; and what the verifier
 // refuses.
 #include "ir_env.h"
+#include "lower/lower.h"
 #include "test_exec_run.h"
 
 #include <criterion/criterion.h>
@@ -159,8 +160,8 @@ static void lay_region(layer *s, tk_region *r) {
     }
 }
 
-static void lay_module(tk_module *m, tk_level level) {
-    m->level = level;
+static void lay_module(tk_module *m) {
+    m->level = TK_LEVEL_LAID;
     for (uint32_t i = 0; i < m->funcs.n; i++) {
         layer s = {m->funcs.at[i], 0};
         for (uint32_t k = 0; k < s.f->params.n; k++) {
@@ -259,9 +260,20 @@ static void run(const char *text, float *y) {
     xrun_close(&x);
 }
 
+static void stage(ir_env *e, tk_module *m) {
+    tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80")};
+    tk_pass_share(&c);
+    const char *why = ir_why(e, m);
+    cr_assert(!why, "%s\n%s", why ? why : "", ir_text(e, m));
+    tk_pass_barrier(&c);
+}
+
 static const char *laid_text(ir_env *e, const char *text, tk_level level) {
     tk_module *m = ir_good(e, text);
-    lay_module(m, level);
+    lay_module(m);
+    if (level == TK_LEVEL_STAGED) {
+        stage(e, m);
+    }
     const char *why = ir_why(e, m);
     cr_assert(!why, "%s\n%s", why ? why : "", ir_text(e, m));
     cr_assert(ir_count(m, TK_OP_CONVERT) > 0, "%s", ir_text(e, m));
@@ -346,7 +358,8 @@ Test(laid, barriers_stay_where_they_are) {
                                "    barrier\n    yield\n  }\n  print %3, %4\n  return\n}\n");
     cr_assert(m && !ir_why(e, m));
     const char *before = ir_text(e, m);
-    cr_assert(ir_run(e, NULL, m));
+    tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL};
+    tk_pass_barrier(&c);
     cr_assert_str_eq(ir_text(e, m), before);
     ir_close(e);
 }
@@ -398,10 +411,6 @@ Test(laid, ops_whose_layouts_do_not_agree_are_refused) {
     refuses(K("  barrier\n"), "not legal at level laid");
     refuses("module tile\nkernel @k(%x: f32[2]) {\n  %1 = convert %x : f32[2]\n  return\n}\n",
             "not legal at level tile");
-    refuses(K("  %2 = convert %x shared=16 : f32[64] #1\n"), "shared memory before level staged");
-    refuses("module staged\n" A "kernel @k(%x: f32[64] #0) {\n"
-            "  %1 = convert %x shared=-2 : f32[64] #0\n  return\n}\n",
-            "shared memory at -2");
 }
 
 #define C "  %c = const true : bool\n  %n = const 1 : i32\n"

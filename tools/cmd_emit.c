@@ -13,12 +13,14 @@ enum {
     EMIT_IR,
     EMIT_NOTES,
     EMIT_LAYOUT,
+    EMIT_STAGED,
     EMIT_LLVM,
     EMIT_PTX,
     EMIT_CUBIN,
 };
-static const char *const emit_names[] = {"ast", "ir", "notes", "layout", "llvm", "ptx", "cubin"};
-#define EMIT_LIST "ast|ir|notes|layout|llvm|ptx|cubin"
+static const char *const emit_names[] = {"ast",    "ir",   "notes", "layout",
+                                         "staged", "llvm", "ptx",   "cubin"};
+#define EMIT_LIST "ast|ir|notes|layout|staged|llvm|ptx|cubin"
 enum { NEMIT = sizeof emit_names / sizeof *emit_names };
 
 typedef struct emit_settings {
@@ -114,6 +116,7 @@ static tkc_compile_options compile_options(const emit_settings *s) {
     tkc_code what = s->emit == EMIT_CUBIN    ? TKC_CODE_CUBIN
                     : s->emit == EMIT_LLVM   ? TKC_CODE_LLVM
                     : s->emit == EMIT_LAYOUT ? TKC_CODE_LAYOUT
+                    : s->emit == EMIT_STAGED ? TKC_CODE_STAGED
                     : s->emit == EMIT_NOTES  ? TKC_CODE_NOTES
                                              : TKC_CODE_PTX;
     return (tkc_compile_options){.size = sizeof(tkc_compile_options),
@@ -189,7 +192,7 @@ static bool consistent_for_gpu(tool *t, const emit_settings *s) {
             t, "%s: what is to be made? Write -o FILE.ptx or -o FILE.cubin, or --emit=" EMIT_LIST,
             flag);
     } else if ((s->arch || s->contiguous) && !for_gpu(s)) {
-        tool_usage(t, "%s goes with --emit=layout|llvm|ptx|cubin%s", flag,
+        tool_usage(t, "%s goes with --emit=layout|staged|llvm|ptx|cubin%s", flag,
                    s->arch ? " and notes" : ", and notes with --arch");
     } else if (s->emit == EMIT_CUBIN && !s->output) {
         tool_usage(t, "--emit=cubin writes bytes: name a file by -o FILE (\"-\": standard output)");
@@ -255,7 +258,7 @@ static void run(tool *t, void *settings) {
 static const option options[] = {
     {"--emit", NULL, OPTION_CALL, EMIT_LIST, 0,
      "what to print: the syntax tree, the tile IR of a kernel, what each pass decided; for a GPU "
-     "the IR with layouts, LLVM IR, PTX or machine code",
+     "the IR with layouts, with shared memory and barriers, LLVM IR, PTX or machine code",
      take_emit},
     {"--arch", NULL, OPTION_TEXT, "TARGET", offsetof(emit_settings, arch),
      "the GPU to compile for, as sm_90a; sm_80 where none is named. 'tkc info' lists them", NULL},

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ops work across threads. See scratch.h.
+#include "ir/scratch.h"
+
+typedef struct planner {
+    tk_arena *a; // NULL: the parts are not asked for
+    const tk_func *f;
+    const tk_op *op;
+    tk_scratch s;
+} planner;
+
+static const tk_type *opnd_type(const planner *p, uint32_t i) {
+    return tk_value_type(p->f, p->op->opnd[i]);
+}
+static const tk_layout *opnd_layout(const planner *p, uint32_t i) {
+    return tk_value_layout(p->f, p->op->opnd[i]);
+}
+
+// ---- Parts --------------------------------------------------------------------------------------
+
+static void parts(planner *p, uint32_t n) {
+    p->s.work = TK_WORK_SHARED;
+    p->s.part = p->a ? TK_NEW_ARRAY(p->a, uint64_t, n) : NULL;
+}
+
+// A part of n elements, right behind what is there.
+static void part(planner *p, int64_t n, tk_dtype t) {
+    if (p->s.part) {
+        p->s.part[p->s.nparts] = p->s.bytes;
+    }
+    p->s.nparts++;
+    p->s.bytes += (uint64_t)n * tk_dtype_size(t);
+}
+
+static void align(planner *p) {
+    const uint64_t mask = TK_SCRATCH_ALIGN - 1;
+    p->s.bytes = (p->s.bytes + mask) & ~mask;
+}
+
+static void part_of(planner *p, int64_t n, tk_dtype t) {
+    align(p);
+    part(p, n, t);
+}
+
+static void one_tile(planner *p, const tk_type *t) {
+    parts(p, 1);
+    part(p, tk_type_elems(t), t->dtype);
+}
+
+// ---- Moves --------------------------------------------------------------------------------------
+
+static void convert(planner *p) {
+    const tk_layout *a = opnd_layout(p, 0), *b = tk_value_layout(p->f, p->op->res[0]);
+    tk_shuffle shuffle;
+    switch (tk_layout_move(a, b)) {
+    case TK_MOVE_NONE:
+    case TK_MOVE_RENAME:
+        return;
+    case TK_MOVE_LANES:
+        if (tk_layout_shuffle(a, b, &shuffle)) {
+            p->s.work = TK_WORK_LANES;
+            return;
+        }
+        break;
+    case TK_MOVE_SHARED:
+        break;
+    }
+    one_tile(p, opnd_type(p, 0));
+}
+
+static void both(planner *p) {
+    parts(p, 2);
+    part(p, tk_type_elems(opnd_type(p, 0)), opnd_type(p, 0)->dtype);
+    part(p, tk_type_elems(opnd_type(p, 1)), opnd_type(p, 1)->dtype);
+}
+
+static void gather(planner *p) {
+    parts(p, 2);
+    part(p, tk_type_elems(opnd_type(p, 0)), opnd_type(p, 0)->dtype);
+    if (!tk_value_same_layout(p->f, p->op->res[0], p->op->opnd[1])) {
+        part_of(p, tk_type_elems(opnd_type(p, 1)), opnd_type(p, 1)->dtype);
+    }
+}
+
+// ---- Reductions, scans, sorting -----------------------------------------------------------------
+
+tk_reduction tk_reduction_of(const tk_func *f, const tk_op *op) {
+    tk_layout l = *tk_value_layout(f, op->opnd[0]);
+    if (op->at.axis == TK_AXIS_ALL) {
+        const int64_t n = (int64_t)1 << tk_layout_bits(&l);
+        l = tk_layout_reshape(&l, 1, &n);
+    }
+    const unsigned axis = op->at.axis == TK_AXIS_ALL ? 0 : (unsigned)op->at.axis;
+    const uint32_t extent = 1U << l.log_dim[axis];
+    tk_reduction r = {.out = tk_layout_slice(&l, axis)};
+    r.plain = tk_layout_parts(&l, (extent - 1) << tk_layout_shift(&l, axis), &r.lanes, &r.warps);
+    return r;
+}
+
+static void reduce(planner *p) {
+    const tk_type *t = opnd_type(p, 0);
+    const tk_reduction r = tk_reduction_of(p->f, p->op);
+    if (!r.plain) {
+        one_tile(p, t);
+        return;
+    }
+    if (!r.warps) {
+        p->s.work = r.lanes ? TK_WORK_LANES : TK_WORK_THREAD;
+        return;
+    }
+    const int64_t n = ((int64_t)1 << tk_layout_bits(&r.out)) << __builtin_popcount(r.warps);
+    parts(p, 2);
+    part(p, n, t->dtype);
+    if (p->op->code == TK_OP_ARG_REDUCE) {
+        part_of(p, n, TK_I32);
+    }
+}
+
+// Each operand `times` times.
+static void operands(planner *p, int64_t times) {
+    parts(p, p->op->nres);
+    for (uint32_t i = 0; i < p->op->nres; i++) { // as many as operands that are tiles
+        part_of(p, times * tk_type_elems(opnd_type(p, i)), opnd_type(p, i)->dtype);
+    }
+}
+
+static void sort(planner *p) {
+    const tk_type *t = opnd_type(p, 0);
+    const int64_t n = tk_type_elems(t);
+    parts(p, 3);
+    part(p, n, t->dtype);
+    part_of(p, n, tk_sort_key(t->dtype));
+    part_of(p, n, TK_I32);
+}
+
+tk_dtype tk_sort_key(tk_dtype t) { return tk_dtype_bits(t) > 32 ? TK_U64 : TK_U32; }
+
+// ---- Products -----------------------------------------------------------------------------------
+
+tk_product tk_product_of(const tk_func *f, const tk_op *op) {
+    const bool scaled = op->code == TK_OP_DOT_SCALED;
+    const uint32_t third = scaled ? 4 : 2;
+    const tk_type *t = tk_value_type(f, op->res[0]), *a = tk_value_type(f, op->opnd[0]);
+    return (tk_product){.b = scaled ? 2 : 1,
+                        .a_scale = scaled ? 1 : 0,
+                        .b_scale = scaled ? 3 : 0,
+                        .acc = op->nopnd > third ? third : 0,
+                        .type = scaled ? TK_F64 : t->dtype,
+                        .k = a->dim[a->rank - 1],
+                        .batch = t->rank > 2 ? t->dim[0] : 1,
+                        .rows = t->dim[t->rank - 2],
+                        .columns = t->dim[t->rank - 1]};
+}
+
+static void dot(planner *p) {
+    enum { BUDGET = 48 * 1024 }; // of the operands' blocks
+    const tk_product d = tk_product_of(p->f, p->op);
+    const int64_t of_k = d.batch * (d.rows + d.columns) * (int64_t)tk_dtype_size(d.type);
+    int64_t block = d.k;
+    while (block > 1 && of_k * block > BUDGET) {
+        block /= 2;
+    }
+    p->s.block = (uint32_t)block;
+    parts(p, 4);
+    part(p, d.batch * block * d.rows, d.type);
+    part_of(p, d.batch * block * d.columns, d.type);
+    for (int i = 0; i < 2 && d.a_scale; i++) {
+        const tk_type *t = opnd_type(p, i ? d.b_scale : d.a_scale);
+        part_of(p, tk_type_elems(t), t->dtype);
+    }
+    if (d.acc && !tk_value_same_layout(p->f, p->op->opnd[d.acc], p->op->res[0])) {
+        const tk_type *t = tk_value_type(p->f, p->op->res[0]);
+        const uint64_t acc = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
+        p->s.bytes = acc > p->s.bytes ? acc : p->s.bytes;
+    }
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+bool tk_op_in_combine(const tk_op *op) {
+    for (const tk_op *o = op->in ? op->in->owner : NULL; o; o = o->in ? o->in->owner : NULL) {
+        if (o->code == TK_OP_REDUCE_FN || o->code == TK_OP_SCAN_FN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// One thread reads a scalar that may be written, so that all see the same.
+static void load(planner *p) {
+    const tk_type *t = tk_value_type(p->f, p->op->res[0]);
+    if (t->rank == 0 && opnd_type(p, 0)->access != TK_IN) {
+        one_tile(p, t);
+    }
+}
+
+// One thread changes an element; where others hold copies of it, it passes on what was there.
+static void atomic(planner *p) {
+    const tk_layout *l = tk_value_layout(p->f, p->op->res[0]);
+    uint32_t lanes = 0, warps = 0;
+    if (l) {
+        tk_layout_copies(l, &lanes, &warps);
+    }
+    if (!l || lanes || warps) {
+        one_tile(p, tk_value_type(p->f, p->op->res[0]));
+    }
+}
+
+// ---- The op -------------------------------------------------------------------------------------
+
+static void plan(planner *p) {
+#define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
+#define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
+    switch (p->op->code) {
+#include "ir/ops.def"
+    case TK_OP_CONST:
+    case TK_OP_IOTA:
+    case TK_OP_BROADCAST:
+    case TK_OP_RESHAPE:
+    case TK_OP_PERMUTE:
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+    case TK_OP_PHILOX:
+    case TK_OP_DIM:
+    case TK_OP_STORE:
+    case TK_OP_PROGRAM_ID:
+    case TK_OP_NUM_PROGRAMS:
+    case TK_OP_ASSERT:
+    case TK_OP_ASSUME:
+    case TK_OP_PRINT:
+    case TK_OP_BARRIER:
+    case TK_OP_CALL:
+    case TK_OP_IF:
+    case TK_OP_FOR:
+    case TK_OP_WHILE:
+    case TK_OP_YIELD:
+    case TK_OP_RETURN:
+    case TK_OP_COUNT:
+        return;
+    case TK_OP_CONVERT:
+        convert(p);
+        return;
+    case TK_OP_CONCAT:
+    case TK_OP_INTERLEAVE:
+        both(p);
+        return;
+    case TK_OP_DEINTERLEAVE:
+    case TK_OP_FLIP:
+    case TK_OP_SLICE:
+        one_tile(p, opnd_type(p, 0));
+        return;
+    case TK_OP_GATHER:
+        gather(p);
+        return;
+    case TK_OP_REDUCE:
+    case TK_OP_ARG_REDUCE:
+        reduce(p);
+        return;
+    case TK_OP_REDUCE_FN:
+        operands(p, 1);
+        return;
+    case TK_OP_SCAN:
+    case TK_OP_SCAN_FN:
+        operands(p, 2);
+        return;
+    case TK_OP_SORT:
+    case TK_OP_TOPK:
+        sort(p);
+        return;
+    case TK_OP_HISTOGRAM:
+        one_tile(p, tk_value_type(p->f, p->op->res[0]));
+        return;
+    case TK_OP_DOT:
+    case TK_OP_DOT_SCALED:
+        dot(p);
+        return;
+    case TK_OP_LOAD:
+        load(p);
+        return;
+    case TK_OP_ATOMIC_RMW:
+    case TK_OP_ATOMIC_CAS:
+        atomic(p);
+        return;
+    }
+}
+
+static tk_scratch plan_of(tk_arena *a, const tk_func *f, const tk_op *op) {
+    planner p = {.a = a, .f = f, .op = op};
+    if (!tk_op_in_combine(op)) {
+        plan(&p);
+        align(&p);
+    }
+    return p.s;
+}
+
+tk_scratch tk_scratch_of(tk_arena *a, const tk_func *f, const tk_op *op) {
+    return plan_of(a, f, op);
+}
+
+uint64_t tk_scratch_bytes(const tk_func *f, const tk_op *op) { return plan_of(NULL, f, op).bytes; }

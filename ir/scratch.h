@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ops work across threads: from types, attributes and layouts alone.
+//
+// Below the tile level an op is done by all threads of a program together. Where its result needs
+// elements that another thread holds, they go by shuffles within a warp or through shared memory:
+// tk_scratch_of says which, how many bytes of shared memory the op has for itself while it runs,
+// and where its parts of them start. This is the one place that knows. The share pass grants by it,
+// the verifier checks by it, and the code generator uses what it says and nothing else.
+#ifndef TK_IR_SCRATCH_H
+#define TK_IR_SCRATCH_H
+
+#include "ir/ir.h"
+
+enum { TK_SCRATCH_ALIGN = 16 }; // of an op's bytes and of each part of them
+
+typedef enum {
+    TK_WORK_THREAD, // each thread by itself, or on values that all threads have
+    TK_WORK_LANES,  // shuffles within a warp
+    TK_WORK_SHARED, // through shared memory, with barriers inside
+} tk_work;
+
+// An op's parts of its shared memory, in order:
+//   convert, flip, slice, deinterleave, atomics, load    the tile
+//   concat, interleave    both operands, without a gap
+//   gather                x; the indices, where their layout is not the result's
+//   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile
+//   reduce_fn             each operand
+//   scan, scan_fn         each operand twice
+//   sort, topk            the values, their keys, their places
+//   histogram             the bins
+//   dot, dot_scaled       a block of a, of b, the scales of a, of b; before, from 0 on, the
+//                         accumulator, where its layout is not the result's
+typedef struct tk_scratch {
+    tk_work work;
+    uint64_t bytes; // 0 but for TK_WORK_SHARED
+    uint32_t nparts;
+    uint64_t *part; // where each starts
+    uint32_t block; // dot: elements along K that are there at once
+} tk_scratch;
+
+// `a` receives the list of parts.
+tk_scratch tk_scratch_of(tk_arena *a, const tk_func *f, const tk_op *op);
+// The bytes alone.
+uint64_t tk_scratch_bytes(const tk_func *f, const tk_op *op);
+
+// reduce and arg_reduce. Plain: in each thread, then by shuffles between the lanes of `lanes`, then
+// through shared memory between the warps of `warps`. That needs bases that lie either on the axis
+// or across it; other layouts go through shared memory as a whole.
+typedef struct tk_reduction {
+    bool plain;
+    uint32_t lanes, warps; // bits of a lane's and a warp's number that tell parts of a line apart
+    tk_layout out;         // of the result; without an axis, of the one element
+} tk_reduction;
+tk_reduction tk_reduction_of(const tk_func *f, const tk_op *op);
+
+// The unsigned type of the keys that elements of type t are sorted by.
+tk_dtype tk_sort_key(tk_dtype t);
+
+// Whether the op is in the function of a reduction or scan, which threads run apart: no op there
+// works across threads.
+bool tk_op_in_combine(const tk_op *op);
+
+// A product's operands: the place of each in the op's, 0 where there is none; a is the first.
+typedef struct tk_product {
+    uint32_t b, a_scale, b_scale, acc;
+    tk_dtype type;    // of the sums
+    int64_t k, batch; // extents
+    int64_t rows, columns;
+} tk_product;
+tk_product tk_product_of(const tk_func *f, const tk_op *op);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pass share: gives each op that works through shared memory its place in it.
+//
+// in:    laid-out level
+// out:   the same level; attribute `shared` where an op needs shared memory (ir/scratch.h), and the
+//        module's `shared`, the bytes of a program
+// keeps: everything else
+// needs: layout; a target, for its limits
+// when not: an op that needs more than the target has is refused, with both numbers
+//
+// An op has its bytes only while it runs, so all may have the same ones. But where an op writes
+// what another thread may still be reading for the op before it, a barrier must stand between;
+// where their bytes are apart, the barrier inside the second op orders both. So pairs that meet
+// (see pending.h) go apart as long as the total costs nothing: as long as a multiprocessor holds as
+// many programs as it would with the least total, which is that of the largest op. Larger ops are
+// placed first, each at the lowest place that is free of those it meets, else at 0.
+#include "lower/lower.h"
+#include "lower/pending.h"
+
+#include "ir/scratch.h"
+
+#include <stdlib.h>
+
+typedef struct area {
+    tk_op *op;
+    int64_t bytes, at;
+    bool placed;
+    uint32_t order;
+    TK_VEC(struct area *) meets;
+} area;
+
+typedef struct share {
+    tk_pass_ctx *c;
+    tk_func *f;
+    TK_VEC(area *) all;
+    area **slot; // by the op's address
+    uint32_t room;
+} share;
+
+// ---- The areas ----------------------------------------------------------------------------------
+
+static uint32_t hash(const share *s, const tk_op *op) {
+    return (uint32_t)((uintptr_t)op / 16 * 2654435761u) & (s->room - 1);
+}
+
+static area *area_of(const share *s, const tk_op *op) {
+    uint32_t i = hash(s, op);
+    while (s->slot[i] && s->slot[i]->op != op) {
+        i = (i + 1) & (s->room - 1);
+    }
+    return s->slot[i];
+}
+
+static void collect(void *user, tk_op *op) {
+    share *s = user;
+    const uint64_t bytes = tk_scratch_bytes(s->f, op);
+    op->at.shared = -1;
+    if (bytes > 0) {
+        area *x = TK_NEW(s->c->scratch, area);
+        x->op = op;
+        x->bytes = (int64_t)bytes;
+        x->order = s->all.n;
+        tk_vec_push(s->c->scratch, &s->all, x);
+    }
+}
+
+static void index_areas(share *s) {
+    s->room = 16;
+    while (s->room < 2 * s->all.n) {
+        s->room *= 2;
+    }
+    s->slot = TK_NEW_ARRAY(s->c->scratch, area *, s->room);
+    for (uint32_t k = 0; k < s->all.n; k++) {
+        uint32_t i = hash(s, s->all.at[k]->op);
+        while (s->slot[i]) {
+            i = (i + 1) & (s->room - 1);
+        }
+        s->slot[i] = s->all.at[k];
+    }
+}
+
+static void add_meeting(share *s, area *x, area *y) {
+    for (uint32_t i = 0; i < x->meets.n; i++) {
+        if (x->meets.at[i] == y) {
+            return;
+        }
+    }
+    tk_vec_push(s->c->scratch, &x->meets, y);
+}
+
+static void meet(void *user, tk_op *then, tk_op *now) {
+    share *s = user;
+    area *x = area_of(s, then), *y = area_of(s, now);
+    if (x != y) { // itself in the next iteration: no place helps
+        add_meeting(s, x, y);
+        add_meeting(s, y, x);
+    }
+}
+
+// ---- Places -------------------------------------------------------------------------------------
+
+// The greatest total at which a multiprocessor holds as many programs as it does at `least`.
+static int64_t budget(const tk_target *t, int64_t least, int64_t warps) {
+    enum {
+        KEPT = 1024, // bytes of shared memory that the hardware keeps for each program
+        PROGRAMS = 32,
+        WARPS = 64, // of a multiprocessor, at most
+    };
+    const int64_t all = (int64_t)t->shared_max + KEPT;
+    int64_t programs = WARPS / (warps > 0 ? warps : 1), fit = all / (least + KEPT);
+    programs = programs > PROGRAMS ? PROGRAMS : programs;
+    programs = fit < programs ? fit : programs;
+    return all / (programs > 0 ? programs : 1) / TK_SCRATCH_ALIGN * TK_SCRATCH_ALIGN - KEPT;
+}
+
+static bool is_free(const area *x, int64_t at) {
+    for (uint32_t i = 0; i < x->meets.n; i++) {
+        const area *y = x->meets.at[i];
+        if (y->placed && y->at < at + x->bytes && at < y->at + y->bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void place(area *x, int64_t most) {
+    int64_t best = is_free(x, 0) ? 0 : most;
+    for (uint32_t i = 0; i < x->meets.n; i++) {
+        const area *y = x->meets.at[i];
+        const int64_t at = y->at + y->bytes;
+        if (y->placed && at < best && is_free(x, at)) {
+            best = at;
+        }
+    }
+    x->at = best + x->bytes <= most ? best : 0;
+    x->placed = true;
+}
+
+static int larger_first(const void *x, const void *y) {
+    const area *a = *(area *const *)x, *b = *(area *const *)y;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->order > b->order ? 1 : -1;
+}
+
+static bool fits(share *s, const area *x, const tk_target *t) {
+    if (x->bytes <= (int64_t)t->shared_max) {
+        return true;
+    }
+    tk_gpu_refuse(s->c->diags, s->c->m, t, x->op,
+                  tk_format(s->c->diags->arena,
+                            "it needs %lld bytes of shared memory, of which %s has %u for a "
+                            "program: use a smaller tile",
+                            (long long)x->bytes, t->name, t->shared_max));
+    return false;
+}
+
+static void function(share *s, const tk_target *t) {
+    const tk_region *body = s->f->body;
+    for (tk_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        tk_op_walk(op, collect, s);
+    }
+    if (s->all.n == 0) {
+        return;
+    }
+    index_areas(s);
+    const tk_pending_opts o = {.meet = meet, .user = s};
+    (void)tk_barriers_needed(s->c->scratch, s->f, &o);
+    qsort(s->all.at, s->all.n, sizeof(area *), larger_first);
+    if (!fits(s, s->all.at[0], t)) {
+        return;
+    }
+    tk_module *m = s->f->module;
+    const int64_t most = budget(t, s->all.at[0]->bytes, m->attrs.warps);
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        area *x = s->all.at[i];
+        place(x, most);
+        x->op->at.shared = x->at;
+        m->shared = x->at + x->bytes > m->shared ? x->at + x->bytes : m->shared;
+    }
+}
+
+void tk_pass_share(tk_pass_ctx *c) {
+    TK_CHECK(c->m->arena, c->target != NULL);
+    c->m->shared = 0;
+    for (uint32_t i = 0; i < c->m->funcs.n; i++) {
+        share s = {.c = c, .f = c->m->funcs.at[i]};
+        function(&s, c->target);
+    }
+}
