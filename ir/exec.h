@@ -49,7 +49,8 @@ typedef struct tk_exec_fault {
     tk_loc loc; // the op
     int64_t program[TK_MAX_GRID];
     uint32_t param;                    // RACE: which tensor
-    int64_t index[TK_MAX_TENSOR_RANK]; // RACE: which element
+    uint32_t rank;                     // ASSERT, ASSUME: of the condition; 0: a scalar
+    int64_t index[TK_MAX_TENSOR_RANK]; // RACE: which element; ASSERT, ASSUME: the first that fails
     uint64_t other; // RACE: the other program (linear, axis 0 fastest); UINT64_MAX: several
     char text[160]; // ASSERT: its text
 } tk_exec_fault;
@@ -76,6 +77,14 @@ uint32_t tk_plan_grid_axes(const tk_plan *p);
 // Runs one program to its end, or to the first fault.
 tk_exec_code tk_exec_program(const tk_plan *p, tk_frame *f, const tk_exec_env *env,
                              const int64_t program[TK_MAX_GRID], tk_exec_fault *fault);
+
+// The indices of element n of a tile, in row-major order.
+static inline void tk_index_of(int64_t n, uint32_t rank, const int64_t *dim, int64_t *index) {
+    for (uint32_t a = rank; a-- > 0;) {
+        index[a] = n % dim[a];
+        n /= dim[a];
+    }
+}
 
 // The executor of one op on constants: scalars or uniform tiles only; used by folding. False where
 // op cannot be folded.

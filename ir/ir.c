@@ -176,6 +176,17 @@ bool tk_op_is_terminator(const tk_op *op) {
     return op->code == TK_OP_YIELD || op->code == TK_OP_RETURN;
 }
 
+void tk_print_extents(const tk_func *f, const tk_op *op, uint32_t i, int64_t dim[TK_MAX_RANK]) {
+    uint32_t before = 0;
+    for (uint32_t k = 0; k < i; k++) {
+        before += tk_value_type(f, op->opnd[k])->rank;
+    }
+    const tk_type *t = tk_value_type(f, op->opnd[i]);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        dim[d] = op->at.nshown ? op->at.shown[before + d] : t->dim[d];
+    }
+}
+
 // ---- Walks --------------------------------------------------------------------------------------
 
 // The function called may unlink the op that it is given.

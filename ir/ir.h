@@ -215,6 +215,8 @@ void tk_value_lay(tk_func *f, tk_vid v, const tk_layout *l);  // l is in the mod
 bool tk_value_same_layout(const tk_func *f, tk_vid x, tk_vid y);
 tk_op *tk_value_def(const tk_func *f, tk_vid v); // NULL for arguments and parameters
 bool tk_op_is_terminator(const tk_op *op);
+// As much of operand i of a print as is shown.
+void tk_print_extents(const tk_func *f, const tk_op *op, uint32_t i, int64_t dim[TK_MAX_RANK]);
 // Calls f for op and every op in its regions, outer first.
 void tk_op_walk(tk_op *op, void (*f)(void *user, tk_op *op), void *user);
 void tk_func_walk(tk_func *fn, void (*f)(void *user, tk_op *op), void *user); // grid, then body

@@ -33,15 +33,6 @@ typedef struct cpu_worker {
     bool started;
 } cpu_worker;
 
-static void print_line(void *user, const char *line) {
-    tkc_context *c = user;
-    if (c->config.print) {
-        pthread_mutex_lock(&c->print_lock);
-        c->config.print(c->config.print_user, line);
-        pthread_mutex_unlock(&c->print_lock);
-    }
-}
-
 static void record_fault(cpu_run *r, int64_t number, const tk_exec_fault *f) {
     pthread_mutex_lock(&r->lock);
     if (!r->faulted || number < r->fault_program) {
@@ -55,11 +46,8 @@ static void record_fault(cpu_run *r, int64_t number, const tk_exec_fault *f) {
 
 static void run_block(cpu_run *r, tk_frame *frame, int64_t from, int64_t to) {
     for (int64_t n = from; n < to && !atomic_load_explicit(&r->stop, memory_order_relaxed); n++) {
-        int64_t program[TK_MAX_GRID] = {0}, rest = n;
-        for (uint32_t a = 0; a < r->env.ngrid; a++) {
-            program[a] = rest % r->env.grid[a];
-            rest /= r->env.grid[a];
-        }
+        int64_t program[TK_MAX_GRID] = {0};
+        program_place((uint64_t)n, r->env.ngrid, r->env.grid, program);
         tk_exec_fault f;
         memset(&f, 0, sizeof f);
         tk_exec_code code = tk_exec_program(r->plan, frame, &r->env, program, &f);
@@ -113,33 +101,6 @@ static void run_threads(tk_work *w, cpu_run *r, unsigned want) {
     }
 }
 
-static const char *index_text(tk_arena *a, const int64_t *index, uint32_t rank) {
-    tk_buf b;
-    tk_buf_init(&b, a);
-    for (uint32_t i = 0; i < rank; i++) {
-        tk_buf_fmt(&b, "%s%lld", i ? ", " : "", (long long)index[i]);
-    }
-    return tk_buf_text(&b);
-}
-
-static const char *program_text(tk_arena *a, const tk_kernel_info *info, const int64_t *program,
-                                uint32_t ngrid) {
-    tk_buf b;
-    tk_buf_init(&b, a);
-    for (uint32_t i = 0; i < ngrid; i++) {
-        tk_buf_fmt(&b, "%s%s = %lld", i ? ", " : "", i < info->ngrid ? info->grid[i] : "?",
-                   (long long)program[i]);
-    }
-    return ngrid ? tk_format(a, "program (%s)", tk_buf_text(&b)) : "the program";
-}
-
-static void other_program(uint64_t number, const tk_exec_env *env, int64_t *program) {
-    for (uint32_t a = 0; a < env->ngrid; a++) {
-        program[a] = (int64_t)(number % (uint64_t)env->grid[a]);
-        number /= (uint64_t)env->grid[a];
-    }
-}
-
 static void report_fault(const launch *l, const cpu_run *r) {
     tk_work *w = l->work;
     const tk_exec_fault *f = &r->fault;
@@ -157,17 +118,21 @@ static void report_fault(const launch *l, const cpu_run *r) {
                          info->param[p].name);
         } else {
             int64_t program[TK_MAX_GRID] = {0};
-            other_program(f->other, &r->env, program);
+            program_place(f->other, r->env.ngrid, r->env.grid, program);
             d = tk_error(&w->diags, span, "race",
                          "%s and %s touch element [%s] of '%s', and one of them writes it", who,
                          program_text(&w->arena, info, program, r->env.ngrid), at,
                          info->param[p].name);
         }
-    } else if (f->code == TK_EXEC_ASSUME) {
-        d = tk_error(&w->diags, span, "assume-failed", "assume does not hold in %s", who);
     } else {
-        d = tk_error(&w->diags, span, "assert-failed", "assert does not hold in %s%s%s", who,
-                     f->text[0] ? ": " : "", f->text);
+        failed_claim c = {.is_assume = f->code == TK_EXEC_ASSUME,
+                          .span = span,
+                          .text = f->text,
+                          .program = f->program,
+                          .ngrid = r->env.ngrid,
+                          .rank = f->rank,
+                          .index = f->index};
+        d = claim_failed(w, info, &c);
     }
     for (tk_loc at = f->loc < m->locs.n ? m->locs.at[f->loc].from : 0; at && at < m->locs.n;
          at = m->locs.at[at].from) {
@@ -201,10 +166,7 @@ static void unwritten(const launch *l, uint32_t i, const uint64_t *shadow, int64
         return;
     }
     int64_t index[TKC_MAX_RANK] = {0};
-    for (uint32_t a = l->tensor[i].rank; a-- > 0;) {
-        index[a] = first % l->tensor[i].dim[a];
-        first /= l->tensor[i].dim[a];
-    }
+    tk_index_of(first, l->tensor[i].rank, l->tensor[i].dim, index);
     tk_error(&w->diags, p->span, "unwritten",
              "%lld of %lld elements of '%s' were not written, the first is [%s]", (long long)count,
              (long long)n, p->name, index_text(&w->arena, index, l->tensor[i].rank));

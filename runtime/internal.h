@@ -206,6 +206,24 @@ struct tkc_device {
 
 extern const device_table device_cpu, device_cuda;
 
+// ---- What programs say while they run (fault.c)
+const char *index_text(tk_arena *a, const int64_t *index, uint32_t rank); // "3, 0"
+// The place in the grid of the program with this number: axis 0 is fastest.
+void program_place(uint64_t number, uint32_t ngrid, const int64_t *grid, int64_t *program);
+const char *program_text(tk_arena *a, const tk_kernel_info *info, const int64_t *program,
+                         uint32_t ngrid); // "program (i = 3, j = 0)"
+typedef struct failed_claim {             // an assert or assume
+    bool is_assume;
+    tk_span span;
+    const char *text;
+    const int64_t *program;
+    uint32_t ngrid;
+    uint32_t rank; // of its condition; 0: a scalar
+    const int64_t *index;
+} failed_claim;
+tk_diag *claim_failed(tk_work *w, const tk_kernel_info *info, const failed_claim *c);
+void print_line(void *context, const char *line); // to the caller's print
+
 // What a launch needs of arguments (launch.c): binds and checks them. False after w's diagnostics.
 bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs,
                     const tkc_launch_options *options, launch *l);
