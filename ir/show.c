@@ -95,9 +95,7 @@ static void put_tile(tk_show *s, const tk_show_value *v, const unsigned char *at
 
 // ---- Lines
 
-size_t tk_show_room(const char *text) {
-    return strlen(text) + (TK_MAX_GRID + 1) * (size_t)NUMBER;
-}
+size_t tk_show_room(const char *text) { return strlen(text) + (TK_MAX_GRID + 1) * (size_t)NUMBER; }
 
 size_t tk_show_value_room(const tk_show_value *v) {
     size_t n = NUMBER;

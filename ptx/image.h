@@ -3,8 +3,9 @@
 //
 // The kernel's parameters, in order, each naturally aligned (image.param has the offsets):
 //   for each tensor of the IR kernel, in order: its address (u64), its sizes (i32 each), its
-//   strides in elements (i64 each); for each scalar: its value in its type (bool as one byte); at
-//   last the counts of the grid's axes (i32 each).
+//   strides in elements (i64 each); for each scalar: its value in its type (bool as one byte); then
+//   the counts of the grid's axes (i32 each); in a debug compile of a kernel with asserts, assumes
+//   or prints at last the address of what it leaves behind (ptx/debug.h).
 // Tensors and scalars stand in the order of the IR kernel's parameters. Programs are blocks along x
 // of a one-dimensional launch; the kernel splits its number by the counts, axis 0 fastest.
 #ifndef TK_PTX_IMAGE_H
@@ -25,12 +26,13 @@ typedef enum {
     TK_SLOT_SIZE,
     TK_SLOT_STRIDE,
     TK_SLOT_SCALAR,
-    TK_SLOT_GRID
+    TK_SLOT_GRID,
+    TK_SLOT_DEBUG
 } tk_slot_kind;
 
 typedef struct tk_param_slot {
     tk_slot_kind kind;
-    uint32_t param;  // IR parameter; GRID: axis
+    uint32_t param;  // IR parameter; GRID: axis; DEBUG: 0
     uint32_t axis;   // SIZE, STRIDE
     uint32_t offset; // bytes from the start of the parameter block
     uint32_t size;   // bytes
@@ -71,6 +73,24 @@ typedef struct tk_image_report {
     uint32_t op[TK_MACHINE_COUNT];
 } tk_image_report;
 
+// Asserts, assumes and prints of a debug compile, by the numbers that its records have.
+typedef enum { TK_DEBUG_ASSERT, TK_DEBUG_ASSUME, TK_DEBUG_PRINT } tk_debug_kind;
+typedef struct tk_debug_value {
+    tk_dtype dtype;
+    uint32_t rank;
+    int64_t dim[TK_MAX_RANK];
+    uint32_t offset; // in the record
+} tk_debug_value;
+typedef struct tk_debug_site {
+    tk_debug_kind kind;
+    const char *text;
+    uint32_t nvalue;
+    tk_debug_value *value; // of a claim: its condition
+    uint32_t bytes;        // of a print's record
+    uint32_t nplace;
+    tk_span *place; // its own, then those of the calls around it
+} tk_debug_site;
+
 typedef struct tk_image {
     const char *kernel; // entry name in the image
     const char *ptx;    // text, 0-terminated
@@ -87,6 +107,8 @@ typedef struct tk_image {
     uint32_t nslot;
     tk_param_slot *slot;
     uint32_t param_bytes;
+    uint32_t ndebug;
+    tk_debug_site *debug;
     tk_image_report report;
 } tk_image;
 

@@ -127,6 +127,7 @@ static void loop_while(tk_emit *e, tk_op *op) {
         rename_value(e, r->args.at[k], cond->args.at[k]);
         rename_value(e, op->res[k], cond->args.at[k]);
     }
+    tk_emit_debug_poll(e, op);
     tk_emit_region(e, cond);
     LLVMBuildCondBr(e->b, tk_emit_get(e, cond->last->opnd[0])[0], body, end);
     LLVMPositionBuilderAtEnd(e->b, body);

@@ -25,7 +25,7 @@
 #include "ir/layout.h"
 #include "ir/scratch.h"
 #include "lower/target.h"
-#include "ptx/image.h"
+#include "ptx/debug.h"
 
 #include <llvm-c/Core.h>
 
@@ -48,6 +48,9 @@ typedef struct tk_emit {
     uint64_t granted;
     LLVMValueRef *program;         // i32 per grid axis
     LLVMValueRef *grid;            // i32 per grid axis: counts
+    LLVMValueRef number;           // i32: of the program
+    tk_debug_sites sites;          // of a debug compile
+    LLVMValueRef debug;            // ptr addrspace(1): what it leaves behind; NULL: nothing
     struct tk_tensor_args *tensor; // per kernel parameter
     struct tk_coord_cache *coords;
     struct tk_lines *lines; // NULL: no source is known
@@ -144,6 +147,8 @@ void tk_emit_memory_op(tk_emit *e, tk_op *op);  // llvm_memory.c: load store
 void tk_emit_atomic_op(tk_emit *e, tk_op *op);  // llvm_atomic.c
 void tk_emit_control_op(tk_emit *e, tk_op *op); // llvm_control.c: if for while
 void tk_emit_debug_op(tk_emit *e, tk_op *op);   // llvm_debug.c: assert assume print
+// Inside a loop that may wait for another program: ends this one where a claim has failed.
+void tk_emit_debug_poll(tk_emit *e, const tk_op *loop);
 
 // Calls a combine region on scalars: binds its arguments to `arg`, emits it, and gives what it
 // yields.

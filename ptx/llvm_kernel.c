@@ -31,7 +31,7 @@ static void add(tk_emit *e, signature *s, tk_slot_kind kind, uint32_t param, uin
 static signature signature_of(tk_emit *e, uint32_t ngrid) {
     const tk_func *f = e->f;
     LLVMTypeRef i32 = LLVMInt32TypeInContext(e->ctx), i64 = LLVMInt64TypeInContext(e->ctx);
-    uint32_t room = f->params.n * (1 + 2 * TK_MAX_TENSOR_RANK) + ngrid + 1;
+    uint32_t room = f->params.n * (1 + 2 * TK_MAX_TENSOR_RANK) + ngrid + 2;
     signature s = {0, TK_NEW_ARRAY(e->arena, LLVMTypeRef, room),
                    TK_NEW_ARRAY(e->arena, tk_param_slot, room), 0};
     for (uint32_t i = 0; i < f->params.n; i++) {
@@ -52,12 +52,16 @@ static signature signature_of(tk_emit *e, uint32_t ngrid) {
     for (uint32_t a = 0; a < ngrid; a++) {
         add(e, &s, TK_SLOT_GRID, a, 0, i32, 4);
     }
+    if (e->sites.list.n) {
+        add(e, &s, TK_SLOT_DEBUG, 0, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
+    }
     return s;
 }
 
 // What the parameter at a slot is inside the kernel.
 static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
-    tk_tensor_args *t = p->kind == TK_SLOT_GRID ? NULL : &e->tensor[p->param];
+    bool of_tensor = p->kind != TK_SLOT_GRID && p->kind != TK_SLOT_DEBUG;
+    tk_tensor_args *t = of_tensor ? &e->tensor[p->param] : NULL;
     switch (p->kind) {
     case TK_SLOT_ADDRESS:
         t->base = x;
@@ -80,6 +84,9 @@ static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
     case TK_SLOT_GRID:
         e->grid[p->param] = x;
         break;
+    case TK_SLOT_DEBUG:
+        e->debug = x;
+        break;
     }
 }
 
@@ -95,7 +102,7 @@ static void thread_numbers(tk_emit *e) {
 
 // Axis 0 is fastest in the number of a program.
 static void program_numbers(tk_emit *e, uint32_t ngrid) {
-    LLVMValueRef rest = special(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    LLVMValueRef rest = e->number = special(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
     for (uint32_t a = 0; a < ngrid; a++) {
         bool last = a + 1 == ngrid;
         e->program[a] = last ? rest : LLVMBuildURem(e->b, rest, e->grid[a], "");
@@ -244,6 +251,9 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     e->program = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
     e->grid = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
     tensors(e);
+    if (e->opts->debug) {
+        e->sites = tk_debug_sites_of(e->arena, f);
+    }
     signature s = signature_of(e, ngrid);
     blocks_at_once(e, image);
     make_function(e, &s, image);
@@ -268,4 +278,6 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->param_bytes = s.bytes;
     image->threads = e->warps * 32;
     image->shared = (uint32_t)e->m->shared;
+    image->ndebug = e->sites.list.n;
+    image->debug = e->sites.list.at;
 }

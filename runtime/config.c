@@ -73,6 +73,12 @@ void tkc_config_werror(tkc_config *c, bool on) {
     }
 }
 
+void tkc_config_debug_room(tkc_config *c, size_t bytes) {
+    if (c) {
+        c->debug_room = bytes;
+    }
+}
+
 void tkc_config_debug(tkc_config *c, bool on) {
     if (c) {
         c->debug = on;

@@ -149,11 +149,10 @@ static const char *advice(cu_result r) {
     case CU_MISALIGNED_ADDRESS:
         return "a kernel touched memory that is not its tensors'; are all data pointers of this "
                "device, and alive? The GPU takes no more work from this process";
-    case CU_ASSERT:
     case CU_ILLEGAL_INSTRUCTION:
     case CU_LAUNCH_FAILED:
-        return "a kernel ended early: an assert or assume may have failed; device cpu tells which. "
-               "The GPU takes no more work from this process";
+        return "a kernel ended early; device cpu may tell why. The GPU takes no more work from "
+               "this process";
     case CU_LAUNCH_TIMEOUT:
         return "the kernel ran longer than a GPU with a display lets it";
     case CU_LAUNCH_OUT_OF_RESOURCES:

@@ -34,7 +34,6 @@ enum { // results that are told apart
     CU_ILLEGAL_ADDRESS = 700,
     CU_LAUNCH_OUT_OF_RESOURCES = 701,
     CU_LAUNCH_TIMEOUT = 702,
-    CU_ASSERT = 710,
     CU_ILLEGAL_INSTRUCTION = 715,
     CU_MISALIGNED_ADDRESS = 716,
     CU_LAUNCH_FAILED = 719,
@@ -84,6 +83,8 @@ enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
     F(context_push, cuCtxPushCurrent_v2, (cu_context c))                                           \
     F(context_pop, cuCtxPopCurrent_v2, (cu_context * c))                                           \
     F(context_synchronize, cuCtxSynchronize, (void))                                               \
+    F(stream_synchronize, cuStreamSynchronize, (cu_stream s))                                      \
+    F(stream_capturing, cuStreamIsCapturing, (cu_stream s, int *status))                           \
     F(module_load, cuModuleLoadDataEx,                                                             \
       (cu_module * m, const void *image, unsigned n, int *options, void **values))                 \
     F(module_unload, cuModuleUnload, (cu_module m))                                                \
@@ -169,9 +170,11 @@ typedef struct gpu_loaded {
     cu_module module;
     cu_function function;
     unsigned registers, local_bytes;
-    tk_span span;    // the kernel's
-    char name[64];   // the kernel's, perhaps cut, as the next
-    char place[160]; // "k.tk:3", for messages of calls that have no kernel
+    cu_address debug;           // what a debug image leaves behind (ptx/debug.h); 0: nothing
+    pthread_mutex_t debug_lock; // held while a launch uses that
+    tk_span span;               // the kernel's
+    char name[64];              // the kernel's, perhaps cut, as the next
+    char place[160];            // "k.tk:3", for messages of calls that have no kernel
 } gpu_loaded;
 
 const char *gpu_base_key(tk_work *w, const tk_target *t, const char *key);
@@ -192,5 +195,10 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out);
 cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream);
 void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r);
+// A launch of a debug image: waits for its end, hands over what it printed, and reports the assert
+// or assume that failed (cuda_debug.c). False after w's diagnostics.
+bool gpu_run_debug(tk_work *w, tkc_device *device, const tkc_kernel *k, const gpu_packed *p,
+                   void *stream);
+size_t gpu_debug_bytes(const tkc_config *c, const tk_image *i); // of memory on the device; 0: none
 
 #endif

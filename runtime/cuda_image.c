@@ -13,11 +13,25 @@
 // The fixed part: sizes of the parts that follow, and numbers.
 typedef struct head {
     uint32_t kernel, arch; // lengths
-    uint32_t threads, shared, ngrid, nslot, param_bytes;
+    uint32_t threads, shared, ngrid, nslot, param_bytes, ndebug;
     uint32_t has_cubin;
     uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
 } head;
+
+// Places are those of the sources, which the key holds.
+static void write_site(tk_buf *b, const tk_debug_site *s) {
+    const uint32_t length = (uint32_t)strlen(s->text);
+    uint32_t word[5] = {(uint32_t)s->kind, length, s->nvalue, s->bytes, s->nplace};
+    tk_buf_add(b, (const char *)word, sizeof word);
+    tk_buf_add(b, s->text, length);
+    if (s->nvalue) {
+        tk_buf_add(b, (const char *)s->value, s->nvalue * sizeof *s->value);
+    }
+    if (s->nplace) {
+        tk_buf_add(b, (const char *)s->place, s->nplace * sizeof *s->place);
+    }
+}
 
 static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     head h;
@@ -29,6 +43,7 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     h.ngrid = i->ngrid;
     h.nslot = i->nslot;
     h.param_bytes = i->param_bytes;
+    h.ndebug = i->ndebug;
     h.has_cubin = i->cubin != NULL;
     h.ptx = i->ptx ? i->ptx_size : 0;
     h.cubin = i->cubin ? i->cubin_size : 0;
@@ -39,6 +54,9 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
         const tk_param_slot *s = &i->slot[k];
         uint32_t word[5] = {(uint32_t)s->kind, s->param, s->axis, s->offset, s->size};
         tk_buf_add(b, (const char *)word, sizeof word);
+    }
+    for (uint32_t k = 0; k < i->ndebug; k++) {
+        write_site(b, &i->debug[k]);
     }
     tk_buf_add(b, i->kernel, h.kernel);
     tk_buf_add(b, i->arch, h.arch);
@@ -87,6 +105,42 @@ static bool take_slots(reader *r, tk_arena *a, tk_image *i) {
     return true;
 }
 
+static bool take_site(reader *r, tk_arena *a, tk_debug_site *s) {
+    uint32_t word[5];
+    const char *p = take(r, sizeof word);
+    if (!p) {
+        return false;
+    }
+    memcpy(word, p, sizeof word);
+    s->kind = (tk_debug_kind)word[0];
+    s->bytes = word[3];
+    s->text = take_text(r, a, word[1]);
+    const char *value = take(r, (uint64_t)word[2] * sizeof *s->value);
+    const char *place = take(r, (uint64_t)word[4] * sizeof *s->place);
+    if (!s->text || !value || !place) {
+        return false;
+    }
+    s->nvalue = word[2];
+    s->nplace = word[4];
+    s->value = TK_NEW_ARRAY(a, tk_debug_value, s->nvalue + 1);
+    s->place = TK_NEW_ARRAY(a, tk_span, s->nplace + 1);
+    memcpy(s->value, value, s->nvalue * sizeof *s->value);
+    memcpy(s->place, place, s->nplace * sizeof *s->place);
+    return true;
+}
+
+static bool take_sites(reader *r, tk_arena *a, tk_image *i) {
+    if (i->ndebug > r->left) { // a site is longer than a byte
+        return false;
+    }
+    i->debug = TK_NEW_ARRAY(a, tk_debug_site, i->ndebug + 1);
+    bool ok = true;
+    for (uint32_t k = 0; k < i->ndebug && ok; k++) {
+        ok = take_site(r, a, &i->debug[k]);
+    }
+    return ok;
+}
+
 static const tk_image *read_image(tk_arena *a, const void *data, size_t size, const char **notes) {
     reader r = {data, size, false};
     head h;
@@ -102,7 +156,8 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
     i->nslot = h.nslot;
     i->param_bytes = h.param_bytes;
     i->report = h.report;
-    if (!take_slots(&r, a, i)) {
+    i->ndebug = h.ndebug;
+    if (!take_slots(&r, a, i) || !take_sites(&r, a, i)) {
         return NULL;
     }
     i->kernel = take_text(&r, a, h.kernel);
@@ -129,9 +184,12 @@ static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];
         TK_CHECK(&w->arena, s->offset <= i->param_bytes && s->size <= i->param_bytes - s->offset);
-        TK_CHECK(&w->arena, s->param < (s->kind == TK_SLOT_GRID ? i->ngrid : n));
+        uint32_t most = s->kind == TK_SLOT_GRID ? i->ngrid : s->kind == TK_SLOT_DEBUG ? 1 : n;
+        TK_CHECK(&w->arena, s->param < most);
         TK_CHECK(&w->arena, s->axis < TKC_MAX_RANK);
-        bool wide = s->kind == TK_SLOT_ADDRESS || s->kind == TK_SLOT_STRIDE;
+        TK_CHECK(&w->arena, s->kind != TK_SLOT_DEBUG || i->ndebug);
+        bool wide =
+            s->kind == TK_SLOT_ADDRESS || s->kind == TK_SLOT_STRIDE || s->kind == TK_SLOT_DEBUG;
         TK_CHECK(&w->arena, s->kind == TK_SLOT_SCALAR ? s->size >= 1 && s->size <= 8
                                                       : s->size == (wide ? 8 : 4));
     }

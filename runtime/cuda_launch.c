@@ -75,6 +75,9 @@ static void store_slot(const launch *l, const tk_exec_env *env, const tk_param_s
     case TK_SLOT_GRID:
         store_i32(at, env->grid[s->param]);
         return;
+    case TK_SLOT_DEBUG:
+        store_u64(at, l->loaded->debug);
+        return;
     }
 }
 
@@ -89,6 +92,9 @@ bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *
         return false;
     }
     TK_CHECK(&l->work->arena, i->ngrid == env.ngrid);
+    out->debug = i->ndebug > 0;
+    out->ngrid = env.ngrid;
+    memcpy(out->grid, env.grid, sizeof out->grid);
     out->bytes = i->param_bytes;
     out->block = tk_alloc(arena, i->param_bytes);
     for (uint32_t k = 0; k < i->nslot; k++) {

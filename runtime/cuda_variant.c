@@ -213,18 +213,28 @@ static cu_result ask_shared(const cuda_device *d, const tk_image *i, gpu_loaded 
 }
 
 static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_loaded *x,
-                               unsigned *need) {
+                               unsigned *need, size_t debug_bytes) {
     int registers = 0, local = 0;
     cu_result r = d->driver->module_function(&x->function, x->module, i->kernel);
     if (r == 0 && d->driver->function_load) {
         r = d->driver->function_load(x->function);
     }
     r = r ? r : ask_shared(d, i, x, need);
+    r = r || !debug_bytes ? r : d->driver->memory_alloc(&x->debug, debug_bytes);
     r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
     r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);
     x->registers = (unsigned)registers;
     x->local_bytes = (unsigned)local;
     return r;
+}
+
+// With the device's context current.
+static void drop(gpu_loaded *x) {
+    const cuda_driver *f = x->device->driver;
+    f->module_unload(x->module);
+    if (x->debug) {
+        f->memory_free(x->debug);
+    }
 }
 
 static void report_load(tk_work *w, const wanted *q, cu_result r, load_log *log, bool module) {
@@ -271,13 +281,14 @@ static gpu_loaded *load(tk_work *w, wanted *q) {
     if (r == 0) {
         r = load_module(d, i, log, &x->module);
         loaded = r == 0;
-        r = r ? r : load_function(d, i, x, &need);
+        r = r ? r : load_function(d, i, x, &need, gpu_debug_bytes(w->config, i));
         if (loaded && (r != 0 || need > d->shared_most)) {
-            d->driver->module_unload(x->module);
+            drop(x);
         }
         cuda_leave(d, &scope);
     }
     if (r == 0 && need <= d->shared_most) {
+        pthread_mutex_init(&x->debug_lock, NULL);
         return x;
     }
     mem_free(w->config, x);
@@ -345,9 +356,10 @@ void gpu_unload(const tkc_config *c, gpu_loaded *x) {
     cuda_device *d = x->device;
     cuda_scope scope;
     if (!cuda_forked(d->driver) && cuda_enter(d, &scope) == 0) {
-        d->driver->module_unload(x->module);
+        drop(x);
         cuda_leave(d, &scope);
     }
+    pthread_mutex_destroy(&x->debug_lock);
     gpu_loaded **at = &x->variant->loaded;
     while (*at != x) {
         at = &(*at)->next_of_variant;

@@ -149,13 +149,18 @@ static bool cuda_ready(tkc_device *device, launch *l) {
 static void cuda_launch(tkc_device *device, const launch *l) {
     cuda_device *d = device->state;
     gpu_packed p;
-    if (gpu_pack(device, l, &l->work->arena, &p)) {
-        cu_result r = gpu_run(d, &p, l->options->stream);
-        if (r == 0) {
-            atomic_store_explicit(&d->last, p.loaded, memory_order_relaxed);
-        } else {
-            gpu_run_failed(l->work, d, &p, r);
-        }
+    if (!gpu_pack(device, l, &l->work->arena, &p)) {
+        return;
+    }
+    if (p.debug) {
+        gpu_run_debug(l->work, device, l->kernel, &p, l->options->stream);
+        return;
+    }
+    cu_result r = gpu_run(d, &p, l->options->stream);
+    if (r == 0) {
+        atomic_store_explicit(&d->last, p.loaded, memory_order_relaxed);
+    } else {
+        gpu_run_failed(l->work, d, &p, r);
     }
 }
 
@@ -307,4 +312,5 @@ const device_table device_cuda = {
     .fits = cuda_fits,
     .run = cuda_run,
     .run_failed = cuda_run_failed,
+    .run_debug = gpu_run_debug,
 };

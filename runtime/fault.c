@@ -32,9 +32,9 @@ const char *program_text(tk_arena *a, const tk_kernel_info *info, const int64_t 
 
 tk_diag *claim_failed(tk_work *w, const tk_kernel_info *info, const failed_claim *c) {
     const char *who = program_text(&w->arena, info, c->program, c->ngrid);
-    const char *at = c->rank ? tk_format(&w->arena, " at element [%s]",
-                                         index_text(&w->arena, c->index, c->rank))
-                             : "";
+    const char *at =
+        c->rank ? tk_format(&w->arena, " at element [%s]", index_text(&w->arena, c->index, c->rank))
+                : "";
     w->status = TKC_ERROR_CHECK;
     if (c->is_assume) {
         return tk_error(&w->diags, c->span, "assume-failed", "assume does not hold in %s%s", who,

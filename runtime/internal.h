@@ -29,6 +29,7 @@ struct tkc_config {
     tk_allocator from;
     unsigned threads;
     bool werror, debug;
+    size_t debug_room;
     tkc_import_fn import;
     void *import_user;
     void (*print)(void *user, const char *line);
@@ -173,6 +174,9 @@ typedef struct gpu_packed {
     uint32_t programs; // 0: there is nothing to run
     uint32_t bytes;
     unsigned char *block; // parameters
+    bool debug;           // leaves something behind: runs by run_debug
+    uint32_t ngrid;
+    int64_t grid[TK_MAX_GRID];
 } gpu_packed;
 
 // Faults of these go to the work.
@@ -195,6 +199,8 @@ typedef struct device_table {
     bool (*fits)(tkc_device *d, const launch *l, const gpu_packed *p);
     int (*run)(tkc_device *d, const gpu_packed *p, void *stream); // 0, or an error for run_failed
     void (*run_failed)(tk_work *w, tkc_device *d, const gpu_packed *p, int error);
+    bool (*run_debug)(tk_work *w, tkc_device *d, const tkc_kernel *k, const gpu_packed *p,
+                      void *stream);
 } device_table;
 
 struct tkc_device {

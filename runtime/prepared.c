@@ -145,7 +145,14 @@ tkc_status tkc_prepared_set(tkc_prepared *prepared, size_t i, const tkc_arg *arg
 typedef struct failure {
     tkc_prepared *p;
     int error;
+    void *stream;
 } failure;
+
+static void run_debug(tk_work *w, void *arg) {
+    const failure *f = arg;
+    const tkc_prepared *p = f->p;
+    p->device->table->run_debug(w, p->device, p->kernel, &p->packed, f->stream);
+}
 
 static void report_run(tk_work *w, void *arg) {
     failure *f = arg;
@@ -164,14 +171,18 @@ tkc_status tkc_prepared_launch(tkc_prepared *prepared, void *stream, tkc_report 
         tkc_launch_options o = {.size = sizeof o, .stream = stream};
         return tkc_launch(prepared->kernel, d, prepared->args, prepared->nargs, &o, report);
     }
-    failure f = {prepared, d->table->run(d, &prepared->packed, stream)};
-    if (f.error == 0) {
-        return TKC_OK;
+    bool debug = prepared->packed.debug;
+    failure f = {prepared, 0, stream};
+    if (!debug) {
+        f.error = d->table->run(d, &prepared->packed, stream);
+        if (f.error == 0) {
+            return TKC_OK;
+        }
     }
     tk_work w;
     work_init(&w, &d->context->config);
     w.sources = &prepared->kernel->sources;
-    return work_end(&w, work_run(&w, report_run, &f), report);
+    return work_end(&w, work_run(&w, debug ? run_debug : report_run, &f), report);
 }
 
 void tkc_prepared_destroy(tkc_prepared *prepared) {

@@ -101,8 +101,12 @@ TKC_API void tkc_config_allocator(tkc_config *c, void *(*alloc)(void *user, size
 TKC_API void tkc_config_threads(tkc_config *c, unsigned n);
 /* Warnings become errors. */
 TKC_API void tkc_config_werror(tkc_config *c, bool on);
-/* Keeps asserts in compiled kernels. */
+/* Keeps asserts, assumes and prints in compiled kernels. */
 TKC_API void tkc_config_debug(tkc_config *c, bool on);
+/* Memory of a GPU in which a kernel compiled with debug leaves the lines that one launch prints,
+   for each kernel that is loaded; 0 (the default): 1 MiB. What does not fit is counted in a warning
+   of the launch. */
+TKC_API void tkc_config_debug_room(tkc_config *c, size_t bytes);
 /* Called for each file that a program imports, except "std/..." which ship with the library. `path`
    is the import's path joined to the importing file's folder. The callback hands over the text with
    tkc_import_text and returns true, or returns false: no such file. Without a callback files are
@@ -112,7 +116,8 @@ typedef bool (*tkc_import_fn)(void *user, const char *path, tkc_import *import);
 TKC_API void tkc_config_import(tkc_config *c, tkc_import_fn fn, void *user);
 TKC_API void tkc_import_text(tkc_import *import, const char *text, size_t size); /* copies */
 /* Receives the lines of print(...) statements, one at a time (calls do not overlap). Without it
- * they are dropped. */
+ * they are dropped. On a GPU print is there in debug only, and the lines come when the launch is
+ * done, in the order of the programs' numbers. */
 TKC_API void tkc_config_print(tkc_config *c, void (*fn)(void *user, const char *line), void *user);
 /* Keeps compiled GPU kernels in this folder (made where it is missing; NULL or "": no folder, the
    default), at most max_bytes of them: the least recently used go first. Any number of processes
@@ -291,7 +296,10 @@ typedef struct tkc_launch_options {
    stream, and what goes wrong while it runs shows at tkc_device_synchronize or another later call.
    The first launch that needs a new variant compiles and loads it; one whose variant is there
    allocates nothing on the device, loads nothing and waits for nothing, so it may be captured in a
-   CUDA graph. Refuses `check` and `stop`. */
+   CUDA graph. Refuses `check` and `stop`.
+   cuda with tkc_config_debug: a launch of a kernel that has an assert, an assume or a print waits
+   until it is done, hands over the lines printed, and fails with TKC_ERROR_CHECK where a claim did
+   not hold, as on cpu; the device goes on working. It may not be captured. Others are as above. */
 TKC_API tkc_status tkc_launch(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
                               size_t nargs, const tkc_launch_options *options, tkc_report **report);
 /* Compiles and loads what a launch with such arguments needs, and launches nothing. */

@@ -22,6 +22,12 @@ typedef struct module {
     char name[64];
 } module;
 
+typedef struct memory {
+    struct memory *next;
+    context *in;
+    void *at;
+} memory;
+
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, BAD_DEVICE = 101 };
 enum { INVALID_CONTEXT = 201, CAPTURE = 900 };
 
@@ -30,6 +36,7 @@ static fake_cuda_state state = {
 static context primary[FAKE_DEVICES] = {{0}, {1}, {2}, {3}};
 static long retained[FAKE_DEVICES];
 static module *modules;
+static memory *memories;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner; // 0: not initialised
 
@@ -172,7 +179,16 @@ static void drop_module(module **at) {
     state.modules--;
 }
 
-// As the next two that end something: a failure is said, and it is done all the same. What a
+// With the lock.
+static void drop_memory(memory **at) {
+    memory *m = *at;
+    *at = m->next;
+    free(m->at);
+    free(m);
+    state.memories--;
+}
+
+// As the others that end something: a failure is said, and it is done all the same. What a
 // context holds goes with it.
 API(cuDevicePrimaryCtxRelease_v2, int d) {
     int r = begin(__func__);
@@ -182,6 +198,13 @@ API(cuDevicePrimaryCtxRelease_v2, int d) {
     for (module **at = &modules; *at && retained[d] == 0;) {
         if ((*at)->in == &primary[d]) {
             drop_module(at);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    for (memory **at = &memories; *at && retained[d] == 0;) {
+        if ((*at)->in == &primary[d]) {
+            drop_memory(at);
         } else {
             at = &(*at)->next;
         }
@@ -220,6 +243,24 @@ API(cuCtxSynchronize, void) {
     int r = state.pending;
     state.pending = 0;
     return r;
+}
+
+API(cuStreamSynchronize, void *stream) {
+    BEGIN();
+    (void)stream;
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    int r = state.pending;
+    state.pending = 0;
+    return r;
+}
+
+API(cuStreamIsCapturing, void *stream, int *status) {
+    BEGIN();
+    (void)stream;
+    NEEDS_CONTEXT();
+    *status = state.capturing;
+    return OK;
 }
 
 // The name of the kernel is the word after "entry" in the text.
@@ -308,6 +349,9 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     memcpy(state.launch.params, extra[1], state.launch.params_size);
     state.launch.count++;
     pthread_mutex_unlock(&lock);
+    if (state.on_launch) {
+        state.on_launch(&state);
+    }
     return OK;
 }
 
@@ -319,21 +363,37 @@ API(cuMemAlloc_v2, void **p, size_t bytes) {
     if (!*p) {
         return NO_MEMORY;
     }
-    count(&state.memories, 1);
+    memory *m = calloc(1, sizeof *m);
+    m->in = current();
+    m->at = *p;
+    pthread_mutex_lock(&lock);
+    m->next = memories;
+    memories = m;
+    state.memories++;
+    pthread_mutex_unlock(&lock);
     return OK;
 }
 
-API(cuMemFree_v2, void *p) {
-    BEGIN();
+API(cuMemFree_v2, void *p) { // as the others that end something
+    int r = begin(__func__);
     NEEDS_CONTEXT();
-    free(p);
-    count(&state.memories, -1);
-    return OK;
+    pthread_mutex_lock(&lock);
+    memory **at = &memories;
+    while (*at && (*at)->at != p) {
+        at = &(*at)->next;
+    }
+    bool known = *at != NULL;
+    if (known) {
+        drop_memory(at);
+    }
+    pthread_mutex_unlock(&lock);
+    return known ? r : INVALID;
 }
 
 API(cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes) {
     BEGIN();
     NEEDS_CONTEXT();
+    NOT_CAPTURING();
     memcpy(to, from, bytes);
     return OK;
 }
@@ -341,6 +401,7 @@ API(cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes) {
 API(cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes) {
     BEGIN();
     NEEDS_CONTEXT();
+    NOT_CAPTURING();
     memcpy(to, from, bytes);
     return OK;
 }
@@ -348,6 +409,7 @@ API(cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes) {
 API(cuMemcpyDtoD_v2, void *to, const void *from, size_t bytes) {
     BEGIN();
     NEEDS_CONTEXT();
+    NOT_CAPTURING();
     memmove(to, from, bytes);
     return OK;
 }

@@ -15,11 +15,12 @@ typedef struct fake_cuda {
     int major[FAKE_DEVICES], minor[FAKE_DEVICES];
     long fail_at; // the n-th call from now on fails (1 is the next); 0: none
     int fail_code;
-    const char *fail_name; // each call of this function fails
-    int pending;           // an error that shows at the next synchronisation
-    bool capturing;        // what may not be done during a stream's capture fails
-    const char *jit_log;   // what the assembler says
-    int shared_static;     // of every function
+    const char *fail_name;                  // each call of this function fails
+    int pending;                            // an error that shows at the next synchronisation
+    bool capturing;                         // what may not be done during a stream's capture fails
+    const char *jit_log;                    // what the assembler says
+    int shared_static;                      // of every function
+    void (*on_launch)(struct fake_cuda *f); // what the kernel does; NULL: nothing
 
     // Seen by tests.
     long calls;

@@ -2,6 +2,8 @@
 // See gpu_env.h.
 #include "tests/gpu_env.h"
 
+#include "ptx/debug.h"
+
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -74,6 +76,14 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
     l.i->ngrid = f->grid ? f->grid->last->nopnd : 0;
     for (uint32_t a = 0; a < l.i->ngrid; a++) {
         add_slot(&l, TK_SLOT_GRID, a, 0, 4);
+    }
+    if (o->debug) {
+        tk_debug_sites sites = tk_debug_sites_of(arena, f);
+        l.i->ndebug = sites.list.n;
+        l.i->debug = sites.list.at;
+    }
+    if (l.i->ndebug) {
+        add_slot(&l, TK_SLOT_DEBUG, 0, 0, 8);
     }
     l.i->kernel = tk_strdup(arena, f->name);
     l.i->ptx = tk_format(arena, "// entry %s for %s", f->name, o->arch);

@@ -13,6 +13,8 @@
 static const char text[] = "kernel twice<BN: int = 64>(x: in f32[N], y: out f32[N])\n"
                            "    grid (i in cdiv(N, BN))\n"
                            "{\n"
+                           "    assert(N > 0);\n"
+                           "    print(\"{}\", i);\n"
                            "    y[i * BN +: BN] = x[i * BN +: BN] * 2.0;\n"
                            "}\n";
 
@@ -47,27 +49,28 @@ static tkc_status use(gpu_env *e, tkc_report **r) {
     if (memory) {
         tkc_status f = tkc_device_free(e->device, memory);
         s = s ? s : f;
-        if (f) { // it was not freed: a driver that failed once
-            e->fake->fail_at = 0;
-            tkc_device_free(e->device, memory);
-        }
     }
     tkc_device_close(e->device);
     e->device = NULL;
     return s;
 }
 
-Test(cuda_faults, every_driver_call_fails_once) {
+static gpu_env closed(bool debug) {
     gpu_env e = gpu_config(FAKE_CUDA);
+    tkc_config_debug(e.config, debug);
     gpu_program(&e, text);
+    return e;
+}
+
+static void sweep_calls(bool debug) {
+    gpu_env e = closed(debug);
     e.fake->calls = 0;
     cr_assert_eq(use(&e, &e.report), TKC_OK, "%s", gpu_said(&e));
     long total = e.fake->calls;
     cr_assert_gt(total, 30);
     for (long n = 1; n <= total; n++) {
         gpu_close(&e);
-        e = gpu_config(FAKE_CUDA);
-        gpu_program(&e, text);
+        e = closed(debug);
         e.fake->fail_at = n;
         tkc_status s = use(&e, &e.report);
         e.fake->fail_at = 0;
@@ -82,6 +85,11 @@ Test(cuda_faults, every_driver_call_fails_once) {
         cr_expect_eq(use(&e, &e.report), TKC_OK, "after call %ld: %s", n, gpu_said(&e));
     }
     gpu_close(&e);
+}
+
+Test(cuda_faults, every_driver_call_fails_once) {
+    sweep_calls(false);
+    sweep_calls(true);
 }
 
 // ---- Every allocation fails once
@@ -108,8 +116,9 @@ static void give(void *user, void *block) {
     free(block);
 }
 
-static tkc_status whole_life(budget *b, const char *fail, const char *cache) {
+static tkc_status whole_life(budget *b, const char *fail, const char *cache, bool debug) {
     gpu_env e = gpu_config(FAKE_CUDA);
+    tkc_config_debug(e.config, debug);
     tkc_config_allocator(e.config, take, give, b);
     tkc_config_cache(e.config, cache, 1 << 20);
     e.fake->fail_name = fail;
@@ -124,14 +133,14 @@ static tkc_status whole_life(budget *b, const char *fail, const char *cache) {
     return s;
 }
 
-static void sweep(const char *fail, const char *cache, tkc_status want) {
+static void sweep(const char *fail, const char *cache, bool debug, tkc_status want) {
     budget b = {-1, 0, 0};
-    cr_assert_eq(whole_life(&b, fail, cache), want);
+    cr_assert_eq(whole_life(&b, fail, cache, debug), want);
     cr_assert_eq(b.live, 0);
     long total = b.made;
     for (long n = 0; n < total; n++) {
         b = (budget){n, 0, 0};
-        tkc_status s = whole_life(&b, fail, cache);
+        tkc_status s = whole_life(&b, fail, cache, debug);
         cr_assert(s == TKC_ERROR_MEMORY || s == want, "allocation %ld: %s", n, tkc_status_text(s));
         cr_assert_eq(b.live, 0, "allocation %ld leaks %ld", n, b.live);
     }
@@ -140,11 +149,15 @@ static void sweep(const char *fail, const char *cache, tkc_status want) {
 Test(cuda_faults, every_allocation_fails_once) {
     char folder[] = "/tmp/tkc-test-XXXXXX";
     cr_assert(mkdtemp(folder));
-    sweep(NULL, NULL, TKC_OK);
-    sweep(NULL, folder, TKC_OK);
-    sweep("cuModuleGetFunction", NULL, TKC_ERROR_DEVICE);
-    sweep("cuLaunchKernel", NULL, TKC_ERROR_DEVICE);
-    sweep("cuDevicePrimaryCtxRetain", NULL, TKC_ERROR_DEVICE);
+    for (int debug = 0; debug < 2; debug++) {
+        sweep(NULL, NULL, debug, TKC_OK);
+        sweep(NULL, folder, debug, TKC_OK);
+        sweep("cuModuleGetFunction", NULL, debug, TKC_ERROR_DEVICE);
+        sweep("cuLaunchKernel", NULL, debug, TKC_ERROR_DEVICE);
+    }
+    sweep("cuMemAlloc_v2", NULL, true, TKC_ERROR_DEVICE);
+    sweep("cuStreamSynchronize", NULL, true, TKC_ERROR_DEVICE);
+    sweep("cuDevicePrimaryCtxRetain", NULL, false, TKC_ERROR_DEVICE);
     tkc_cache_clear(folder, NULL);
     rmdir(folder);
 }
