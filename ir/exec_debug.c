@@ -87,6 +87,7 @@ void tk_exec_emit_print(tk_planner *p) {
         tk_show_value *v = &s->value[i];
         v->dtype = x.dtype;
         v->rank = x.rank;
+        memcpy(v->dim, x.dim, sizeof v->dim);
         tk_print_extents(p->func, op, i, v->dim);
         memcpy(v->stride, x.stride, sizeof v->stride);
         s->at[i] = x.off;

@@ -34,15 +34,15 @@ static void add_places(collect *c, tk_debug_site *site, tk_loc loc) {
     }
 }
 
-static void add_value(collect *c, tk_debug_site *site, tk_vid v) {
-    const tk_type *t = tk_value_type(c->f, v);
+static void add_value(collect *c, tk_debug_site *site, const tk_op *op, uint32_t operand) {
+    const tk_type *t = tk_value_type(c->f, op->opnd[operand]);
     tk_debug_value *x = &site->value[site->nvalue++];
     uint32_t size = (uint32_t)tk_dtype_size(t->dtype), bytes = size;
     x->dtype = t->dtype;
     x->rank = t->rank;
+    tk_print_extents(c->f, op, operand, x->dim);
     for (uint32_t i = 0; i < t->rank; i++) {
-        x->dim[i] = t->dim[i];
-        bytes *= (uint32_t)tk_show_extent(t->rank, t->dim, i);
+        bytes *= (uint32_t)tk_show_extent(t->rank, x->dim, i);
     }
     x->offset = (site->bytes + size - 1) / size * size;
     site->bytes = x->offset + bytes;
@@ -61,7 +61,7 @@ static void visit(void *user, tk_op *op) {
     site.bytes = (uint32_t)sizeof(tk_debug_record);
     site.value = TK_NEW_ARRAY(c->arena, tk_debug_value, op->nopnd + 1);
     for (uint32_t i = 0; i < op->nopnd; i++) {
-        add_value(c, &site, op->opnd[i]);
+        add_value(c, &site, op, i);
     }
     site.bytes =
         (site.bytes + TK_DEBUG_RECORD_ALIGN - 1) / TK_DEBUG_RECORD_ALIGN * TK_DEBUG_RECORD_ALIGN;

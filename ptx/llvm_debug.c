@@ -148,10 +148,14 @@ static LLVMValueRef take_record(tk_emit *e, const tk_op *op, uint32_t site, uint
 static LLVMValueRef shown(tk_emit *e, const tk_debug_value *v, const tk_layout *l, uint32_t r,
                           LLVMValueRef *is_shown) {
     LLVMValueRef number = tk_emit_i32(e, 0);
-    *is_shown = NULL;
+    *is_shown = NULL; // yet
     for (uint32_t a = 0; a < v->rank; a++) {
         LLVMValueRef at = tk_emit_coord(e, l, r, a);
         const int64_t extent = tk_show_extent(v->rank, v->dim, a);
+        if (v->dim[a] < (int64_t)1 << l->log_dim[a]) { // padding is not shown
+            LLVMValueRef in = tk_ll_icmp(e, LLVMIntULT, at, tk_ll_k(at, (uint64_t)v->dim[a]));
+            *is_shown = *is_shown ? tk_ll_and(e, *is_shown, in) : in;
+        }
         if (tk_show_is_cut(v->rank, v->dim, a)) {
             LLVMValueRef first = tk_ll_icmp(e, LLVMIntULT, at, tk_ll_k(at, TK_SHOW_EDGE));
             LLVMValueRef back = tk_emit_i32(e, v->dim[a] - TK_SHOW_EDGE);

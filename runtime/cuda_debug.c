@@ -115,7 +115,8 @@ static void print_record(tk_work *w, tkc_context *c, const debug_run *r, const l
     print_line(c, text);
 }
 
-// A kernel that wrote where it should not may have left anything: what makes no sense ends the list.
+// A kernel that wrote where it should not may have left anything: what makes no sense ends the
+// list.
 static size_t find_records(const debug_run *r, line *out) {
     const tk_image *i = r->p->loaded->variant->image;
     size_t n = 0, at = 0;
@@ -185,8 +186,8 @@ static void report_driver(tk_work *w, const tkc_kernel *k, const debug_run *r, c
                   "cannot be captured",
                   k->info->name);
     } else if (r->launched) {
-        cuda_fail(w, r->d->driver, e, k->info->item->span, "kernel '%s' failed on %s", k->info->name,
-                  r->d->label);
+        cuda_fail(w, r->d->driver, e, k->info->item->span, "kernel '%s' failed on %s",
+                  k->info->name, r->d->label);
     } else {
         gpu_run_failed(w, r->d, r->p, e);
     }

@@ -169,14 +169,16 @@ Test(cuda_debug, failed_claims) {
     kernel.fault = fault_word(2, CLAIM_T, 3);
     cr_expect_eq(gpu_launch(&e, arguments(), 3, NULL), TKC_ERROR_CHECK);
     cr_expect_str_eq(printed, "[0, 1] n 7 t [9, 2, 3, 448]\n");
-    cr_expect(strstr(gpu_said(&e), "k.tk:2:5: error: assert does not hold in program (i = 0, j = 1) "
-                                   "at element [3]: below nine [assert-failed]"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:2:5: error: assert does not hold in program (i = 0, j = 1) "
+                     "at element [3]: below nine [assert-failed]"),
               "%s", gpu_said(&e));
     cr_expect(strstr(gpu_said(&e), "k.tk:7:5: note: called from here"), "%s", gpu_said(&e));
     kernel.fault = fault_word(1, CLAIM_N, 0);
     cr_expect_eq(gpu_launch(&e, arguments(), 3, NULL), TKC_ERROR_CHECK);
-    cr_expect(strstr(gpu_said(&e), "k.tk:8:5: error: assume does not hold in program (i = 1, j = 0) "
-                                   "[assume-failed]"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:8:5: error: assume does not hold in program (i = 1, j = 0) "
+                     "[assume-failed]"),
               "%s", gpu_said(&e));
     kernel.fault = TK_DEBUG_NO_FAULT; // all goes on
     cr_expect_eq(gpu_launch(&e, arguments(), 3, NULL), TKC_OK, "%s", gpu_said(&e));
@@ -191,8 +193,9 @@ Test(cuda_debug, prepared) {
     kernel.fault = fault_word(3, CLAIM_T, 0);
     cr_expect_eq(tkc_prepared_launch(p, NULL, &e.report), TKC_ERROR_CHECK);
     cr_expect_str_eq(printed, "[1, 0] end\n");
-    cr_expect(strstr(gpu_said(&e), "k.tk:2:5: error: assert does not hold in program (i = 1, j = 1) "
-                                   "at element [0]: below nine"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:2:5: error: assert does not hold in program (i = 1, j = 1) "
+                     "at element [0]: below nine"),
               "%s", gpu_said(&e));
     kernel.fault = TK_DEBUG_NO_FAULT;
     cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
@@ -253,8 +256,9 @@ static int cached_run(const char *folder) {
     printed[0] = 0;
     cr_expect_eq(gpu_launch(&e, arguments(), 3, NULL), TKC_ERROR_CHECK);
     cr_expect_str_eq(printed, "[0, 0] n 7 t [1, 2, 3, 448]\n");
-    cr_expect(strstr(gpu_said(&e), "k.tk:2:5: error: assert does not hold in program (i = 0, j = 1) "
-                                   "at element [3]: below nine [assert-failed]"),
+    cr_expect(strstr(gpu_said(&e),
+                     "k.tk:2:5: error: assert does not hold in program (i = 0, j = 1) "
+                     "at element [3]: below nine [assert-failed]"),
               "%s", gpu_said(&e));
     cr_expect(strstr(gpu_said(&e), "k.tk:7:5: note: called from here"), "%s", gpu_said(&e));
     close_debug(&e);
