@@ -227,7 +227,6 @@ static void plan(planner *p) {
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
-    case TK_OP_PRINT:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_IF:
@@ -236,6 +235,10 @@ static void plan(planner *p) {
     case TK_OP_YIELD:
     case TK_OP_RETURN:
     case TK_OP_COUNT:
+        return;
+    case TK_OP_PRINT: // one thread takes room for the record and tells all where
+        parts(p, 1);
+        part(p, 1, TK_U64);
         return;
     case TK_OP_CONVERT:
         convert(p);

@@ -20,6 +20,7 @@ typedef enum {
 } tk_work;
 
 // An op's parts of its shared memory, in order:
+//   print                 where its record stands
 //   convert, flip, slice, deinterleave, atomics, load    the tile
 //   concat, interleave    both operands, without a gap
 //   gather                x; the indices, where their layout is not the result's

@@ -2,18 +2,10 @@
 // The debug ops of a kernel, and how their records lie. See debug.h.
 #include "ptx/debug.h"
 
+#include "ir/scratch.h"
 #include "ir/show.h"
 
 #include <string.h>
-
-bool tk_op_in_combine(const tk_op *op) {
-    for (const tk_op *o = op->in ? op->in->owner : NULL; o; o = o->in ? o->in->owner : NULL) {
-        if (o->code == TK_OP_REDUCE_FN || o->code == TK_OP_SCAN_FN) {
-            return true;
-        }
-    }
-    return false;
-}
 
 typedef struct collect {
     tk_arena *arena;

@@ -42,7 +42,5 @@ typedef struct tk_debug_sites {
     bool claims;              // asserts or assumes are among them
 } tk_debug_sites;
 tk_debug_sites tk_debug_sites_of(tk_arena *arena, const tk_func *f);
-// Inside a function that combines elements: no control flow there is the same for all threads.
-bool tk_op_in_combine(const tk_op *op);
 
 #endif

@@ -217,10 +217,21 @@ static tk_func *kernel_of(const tk_module *m) {
     return NULL;
 }
 
+// Before the passes, so that nothing is computed or moved for it.
+static void drop_print(void *user, tk_op *op) {
+    (void)user;
+    if (op->code == TK_OP_PRINT) {
+        tk_op_unlink(op);
+    }
+}
+
 tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
     const tk_target *target = tk_target_find(o->arch);
     tk_func *f = kernel_of(m);
     TK_CHECK(arena, target && f);
+    if (!o->debug) {
+        tk_func_walk(f, drop_print, NULL);
+    }
     if (!tk_lower(m, target, &arena->from, diags, NULL, o->debug)) {
         return NULL;
     }

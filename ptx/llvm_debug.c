@@ -116,10 +116,7 @@ void tk_emit_debug_poll(tk_emit *e, const tk_op *loop) {
 // The first thread takes the record's bytes and writes its head; all learn where it stands, or that
 // there was no room: all ones.
 static LLVMValueRef take_record(tk_emit *e, const tk_op *op, uint32_t site, uint32_t bytes) {
-    tk_emit_scratch(e, op, sizeof(uint64_t));
-    if (e->refused) {
-        return NULL;
-    }
+    const uint64_t shared = tk_emit_scratch(e, op).part[0];
     tk_emit_cond one = tk_emit_if(e, is_first_thread(e));
     LLVMTypeRef i64 = tk_ll_int(e, 64);
     LLVMValueRef size = tk_emit_i64(e, bytes);
@@ -128,7 +125,7 @@ static LLVMValueRef take_record(tk_emit *e, const tk_op *op, uint32_t site, uint
     LLVMSetAlignment(room, 8);
     LLVMValueRef fits = tk_ll_icmp(e, LLVMIntULE, tk_ll_add(e, at, size), room);
     LLVMValueRef where = tk_ll_sel(e, fits, at, LLVMConstAllOnes(i64));
-    LLVMSetAlignment(LLVMBuildStore(e->b, where, tk_emit_shared_at(e, op, 0, NULL)), 8);
+    LLVMSetAlignment(LLVMBuildStore(e->b, where, tk_emit_shared_at(e, op, shared, NULL)), 8);
     tk_emit_cond lost = tk_emit_if(e, LLVMBuildNot(e->b, fits, ""));
     (void)change(e, LLVMAtomicRMWBinOpUMin, offsetof(tk_debug_head, end), at);
     (void)change(e, LLVMAtomicRMWBinOpAdd, offsetof(tk_debug_head, lost), tk_emit_i64(e, 1));
@@ -141,7 +138,7 @@ static LLVMValueRef take_record(tk_emit *e, const tk_op *op, uint32_t site, uint
     tk_emit_end(e, &lost);
     tk_emit_end(e, &one);
     tk_emit_barrier(e);
-    return tk_emit_fetch(e, op, 0, TK_U64, tk_emit_i32(e, 0));
+    return tk_emit_fetch(e, op, shared, TK_U64, tk_emit_i32(e, 0));
 }
 
 // The number of an element among those that are shown, and whether it is; NULL: always.
@@ -193,9 +190,6 @@ static void print(tk_emit *e, const tk_op *op) {
     const uint32_t number = site_of(e, op);
     const tk_debug_site *site = &e->sites.list.at[number];
     LLVMValueRef record = take_record(e, op, number, site->bytes);
-    if (e->refused) {
-        return;
-    }
     LLVMValueRef none = LLVMConstAllOnes(tk_ll_int(e, 64));
     tk_emit_cond fits = tk_emit_if(e, tk_ll_icmp(e, LLVMIntNE, record, none));
     for (uint32_t i = 0; i < op->nopnd; i++) {
