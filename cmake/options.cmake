@@ -24,6 +24,13 @@ target_compile_options(tkc_flags INTERFACE -ffp-contract=off -fno-math-errno -fn
 # What the disk cache tells one build from another by.
 target_link_options(tkc_flags INTERFACE -Wl,--build-id=sha1)
 
+# The tests are many programs with one large library in each.
+include(CheckLinkerFlag)
+check_linker_flag(C "-fuse-ld=lld" TKC_HAS_LLD)
+if(TKC_HAS_LLD)
+    add_link_options(-fuse-ld=lld)
+endif()
+
 add_library(tkc_warnings INTERFACE)
 target_compile_options(tkc_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Werror)
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
