@@ -56,6 +56,7 @@ typedef enum {
     TK_MATH_POLY(COSH)                                                                             \
     TK_MATH_POLY(TANH)                                                                             \
     TK_MATH_POLY(ERF)                                                                              \
+    TK_MATH_POLY(ERFC_LOG)                                                                         \
     TK_MATH_POLY(ERFC_0)                                                                           \
     TK_MATH_POLY(ERFC_1)                                                                           \
     TK_MATH_POLY(ERFC_2)                                                                           \
@@ -104,6 +105,7 @@ tk_vid tk_math_near_exp(tk_math *m, tk_vid x);
 tk_vid tk_math_near_exp2(tk_math *m, tk_vid x);
 tk_vid tk_math_near_sigmoid(tk_math *m, tk_vid x);
 tk_vid tk_math_near_tanh(tk_math *m, tk_vid x);
+tk_vid tk_math_near_erf(tk_math *m, tk_vid x);
 tk_vid tk_math_near_rsqrt(tk_math *m, tk_vid x);
 
 // ---- The functions

@@ -68,20 +68,20 @@ tk_vid tk_math_atan2(tk_math *m, tk_vid y, tk_vid x) {
     return tk_math_with_sign(m, p, y);
 }
 
-// Intervals of 1 - erf: the ends, and the middles from which the polynomials count.
+// Intervals of 1 - erf in f64: the ends, and the middles from which the polynomials count.
 static const struct {
     double from, middle;
     tk_poly_id id;
-} pieces_f32[] = {{1, 1.5, TK_POLY_ERFC_0}, {2, 3, TK_POLY_ERFC_1}},
-  pieces_f64[] = {{1, 1.5, TK_POLY_ERFC_0},
-                  {2, 2.5, TK_POLY_ERFC_1},
-                  {3, 3.5, TK_POLY_ERFC_2},
-                  {4, 5, TK_POLY_ERFC_3}};
+} pieces[] = {{1, 1.5, TK_POLY_ERFC_0},
+              {2, 2.5, TK_POLY_ERFC_1},
+              {3, 3.5, TK_POLY_ERFC_2},
+              {4, 5, TK_POLY_ERFC_3}};
+enum { PIECES = sizeof pieces / sizeof *pieces };
 
 // The value that belongs to the piece in which x is.
-static tk_vid by_piece(tk_math *m, size_t n, const tk_vid *from, const tk_vid *value) {
+static tk_vid by_piece(tk_math *m, const tk_vid *from, const tk_vid *value) {
     tk_vid v = value[0];
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < PIECES; i++) {
         v = choose(m, from[i], value[i], v);
     }
     return v;
@@ -89,31 +89,31 @@ static tk_vid by_piece(tk_math *m, size_t n, const tk_vid *from, const tk_vid *v
 
 // erfc of x within [1, the end of the last piece]: one polynomial with chosen coefficients.
 static tk_vid erfc_poly(tk_math *m, tk_vid x) {
-    const bool narrow = m->t == TK_F32;
-    const size_t n = narrow ? 2 : 4;
-    tk_vid from[4] = {0}, value[4];
-    const double *c[4];
+    tk_vid from[PIECES] = {0}, value[PIECES];
+    const double *c[PIECES];
     size_t terms = 0;
-    for (size_t i = 0; i < n; i++) {
-        const double start = narrow ? pieces_f32[i].from : pieces_f64[i].from;
-        from[i] = i ? le(m, num(m, start), x) : 0;
-        value[i] = num(m, narrow ? pieces_f32[i].middle : pieces_f64[i].middle);
-        c[i] = tk_poly(narrow ? pieces_f32[i].id : pieces_f64[i].id, m->t, &terms);
+    for (size_t i = 0; i < PIECES; i++) {
+        from[i] = i ? le(m, num(m, pieces[i].from), x) : 0;
+        value[i] = num(m, pieces[i].middle);
+        c[i] = tk_poly(pieces[i].id, m->t, &terms);
     }
-    const tk_vid d = sub(m, x, by_piece(m, n, from, value));
+    const tk_vid d = sub(m, x, by_piece(m, from, value));
     tk_vid p = 0;
     for (size_t k = terms; k-- > 0;) {
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < PIECES; i++) {
             value[i] = num(m, c[i][k]);
         }
-        const tk_vid a = by_piece(m, n, from, value);
+        const tk_vid a = by_piece(m, from, value);
         p = p ? mfma(m, p, d, a) : a;
     }
     return p;
 }
 
 tk_vid tk_math_erf(tk_math *m, tk_vid x) {
-    const tk_vid size = mmin(m, mabs(m, x), num(m, by_type(m, 4, 6)));
+    if (m->t == TK_F32) {
+        return tk_math_near_erf(m, x);
+    }
+    const tk_vid size = mmin(m, mabs(m, x), num(m, 6));
     const tk_vid inner = mfma(m, size, tk_math_poly(m, TK_POLY_ERF, mul(m, size, size)), size);
     const tk_vid outer = sub(m, num(m, 1), erfc_poly(m, size));
     const tk_vid y = choose(m, lt(m, size, num(m, 1)), inner, outer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 functions by the GPU's instructions for 2^x, 1/x and 1/sqrt x: exp, exp2, sigmoid, tanh,
+// f32 functions by the GPU's instructions for 2^x, 1/x and 1/sqrt x: exp, exp2, sigmoid, tanh, erf,
 // rsqrt.
 //
 // The instructions are ops with TK_FAST_APPROX, each within a few units in the last place. They are
@@ -83,6 +83,14 @@ tk_vid tk_math_near_tanh(tk_math *m, tk_vid x) {
     const tk_vid near = mfma(m, mul(m, size, z), tk_math_poly(m, TK_POLY_TANH, z), size);
     const tk_vid y = choose(m, lt(m, size, num(m, TANH_NEAR)), near, far);
     return tk_math_with_sign(m, y, x);
+}
+
+// Below 1 a polynomial, above 1 - 2^(a polynomial for log2 (1 - erf x)).
+tk_vid tk_math_near_erf(tk_math *m, tk_vid x) {
+    const tk_vid size = mmin(m, mabs(m, x), num(m, 4));
+    const tk_vid inner = mfma(m, size, tk_math_poly(m, TK_POLY_ERF, mul(m, size, size)), size);
+    const tk_vid outer = sub(m, num(m, 1), ex2(m, tk_math_poly(m, TK_POLY_ERFC_LOG, size)));
+    return tk_math_with_sign(m, choose(m, lt(m, size, num(m, 1)), inner, outer), x);
 }
 
 tk_vid tk_math_near_rsqrt(tk_math *m, tk_vid x) { return fast(m, TK_OP_RSQRT, TK_FAST_APPROX, x); }

@@ -29,8 +29,8 @@ KERNELS = [
     ("attention", "causal_attention", "-D T=f16 -D D=64", {BOUNDED, REDUCES, VECTOR_LOADS}),
     ("attention", "attention", "-D T=f32 -D D=64 --given lse", {BOUNDED, REDUCES, VECTOR_LOADS}),
     ("cross_entropy", "cross_entropy", "-D T=f32 --dim N=1024", {BOUNDED, REDUCES, VECTOR_LOADS}),
-    ("activation", "activation", "-D T=f32 -D f=gelu", {VECTORS}),
-    ("activation", "gelu_forward", "-D T=f32", {VECTORS}),
+    ("activation", "activation", "-D T=f32 -D f=gelu", {BOUNDED, VECTORS}),
+    ("activation", "gelu_forward", "-D T=f32", {BOUNDED, VECTORS}),
     ("activation", "gelu_tanh_forward", "-D T=bf16", {BOUNDED, VECTORS}),
     ("activation", "silu_forward", "-D T=f16", {BOUNDED, VECTORS}),
     ("activation", "relu_forward", "-D T=f32", {VECTORS, NO_FMA, NO_SPILLS}),
@@ -212,6 +212,7 @@ def check_functions():
             ("exp2", {"ex2": 1, "fma": 0, "add": 1, "mul": 1, "selp": 2, "div": 0}),
             ("sigmoid", {"ex2": 1, "rcp": 1, "fma": 4, "add": 1, "mul": 2, "div": 0}),
             ("tanh", {"ex2": 1, "rcp": 1, "div": 0}),
+            ("erf", {"ex2": 1, "fma": 13, "mul": 1, "selp": 1, "div": 0}),
             ("rsqrt", {"rsqrt": 1, "sqrt": 0, "div": 0, "rcp": 0}),
             ("pow", {"ex2": 1, "rcp": 1, "div": 0})]
     for name, counts in rows:
