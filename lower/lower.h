@@ -36,8 +36,8 @@ void tk_pass_barrier(tk_pass_ctx *c);
 void tk_gpu_refuse(tk_diags *diags, const tk_module *m, const tk_target *t, const tk_op *op,
                    const char *why);
 
-// Warps for a function whose author wrote none: about 16 elements of its largest tile a thread, 1
-// to 16 warps.
+// Warps for a function whose author wrote none: by the elements of its largest tile, 1 to 16
+// (warps.c).
 unsigned tk_default_warps(const tk_func *f);
 
 // Bytes that a program reads and no other does (stream.c). 0 where that is not what it waits for:

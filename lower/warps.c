@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many warps run a program whose author does not say.
+//
+// What a thread costs whatever its part of a tile, such as the steps of a reduction through lanes
+// and warps, should be little beside that part, which must fit its registers. So a thread has 32
+// elements of the largest tile where threads work together, 16 where each works for itself. Of
+// elements wider than 2 bytes it has as many bytes as that is of 2. Of a product, whose operands
+// and accumulator are there at the same time, it has 16 elements of any type. bench/NOTES.md has
+// what it is worth.
 #include "lower/lower.h"
 #include "lower/pad.h"
 
-enum { ELEMENTS_A_THREAD = 16, LANES = 32, MAX_WARPS = 16 };
+enum { TOGETHER = 32, ALONE = 16, BYTES = 2, LANES = 32, MAX_WARPS = 16 };
+
+typedef struct extent {
+    int64_t elements, bytes; // of the largest tile, of the largest that is loaded or stored
+    bool dot, together;
+} extent;
+
+static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Elements once the extents are powers of two.
 static int64_t elements(const tk_type *t) {
@@ -14,20 +28,49 @@ static int64_t elements(const tk_type *t) {
     return n;
 }
 
+static void moved(extent *x, const tk_type *t) {
+    x->bytes = greater(x->bytes, elements(t) * (int64_t)tk_dtype_size(t->dtype));
+}
+
+static bool works_together(tk_opcode code) {
+    switch ((int)code) { // of many
+    case TK_OP_PERMUTE:
+    case TK_OP_GATHER:
+    case TK_OP_REDUCE:
+    case TK_OP_ARG_REDUCE:
+    case TK_OP_REDUCE_FN:
+    case TK_OP_SCAN:
+    case TK_OP_SCAN_FN:
+    case TK_OP_SORT:
+    case TK_OP_TOPK:
+    case TK_OP_HISTOGRAM:
+        return true;
+    }
+    return false;
+}
+
 static void largest(void *user, tk_op *op) {
-    int64_t *most = user;
+    extent *x = user;
     const tk_func *f = op->in->func;
+    x->dot = x->dot || op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED;
+    x->together = x->together || works_together(op->code);
     for (uint32_t i = 0; i < op->nres; i++) {
-        const int64_t n = elements(tk_value_type(f, op->res[i]));
-        *most = n > *most ? n : *most;
+        x->elements = greater(x->elements, elements(tk_value_type(f, op->res[i])));
+    }
+    if (op->code == TK_OP_LOAD) {
+        moved(x, tk_value_type(f, op->res[0]));
+    } else if (op->code == TK_OP_STORE) {
+        moved(x, tk_value_type(f, op->opnd[op->nopnd - (op->at.masked ? 2 : 1)]));
     }
 }
 
 unsigned tk_default_warps(const tk_func *f) {
-    int64_t most = 1;
-    tk_func_walk((tk_func *)(uintptr_t)f, largest, &most);
+    extent x = {.elements = 1};
+    tk_func_walk((tk_func *)(uintptr_t)f, largest, &x);
+    const int64_t each = (x.together && !x.dot ? TOGETHER : ALONE) * LANES;
     unsigned warps = 1;
-    while (warps < MAX_WARPS && (int64_t)warps * LANES * ELEMENTS_A_THREAD < most) {
+    while (warps < MAX_WARPS &&
+           (warps * each < x.elements || (!x.dot && warps * each * BYTES < x.bytes))) {
         warps *= 2;
     }
     return warps;
