@@ -150,8 +150,7 @@ static inline void output(const char *v, tk_dtype t, shape s) {
     say("  store %%x%u[%s] = %s\n", at, s.rank ? ranges(s) : "%z", v);
 }
 
-// ---- Before and after
-// ----------------------------------------------------------------------------
+// ---- Before and after ---------------------------------------------------------------------------
 
 static inline void check_extents(void *user, tk_op *op) {
     (void)user;
