@@ -119,7 +119,20 @@ tk_vid tk_pad_valid(tk_pad *p, const tk_type *real, unsigned axes) {
     return all;
 }
 
+// A load has put there what it gives outside.
+static bool holds(const tk_pad *p, tk_vid v, tk_const c) {
+    const tk_op *d = tk_value_def(p->f, v);
+    if (!d || d->code != TK_OP_LOAD) {
+        return false;
+    }
+    const tk_const *other = d->at.other ? tk_value_const(p->f, d->opnd[d->nopnd - 1]) : NULL;
+    return d->at.other ? other && tk_const_same(*other, c) : c.bits == 0;
+}
+
 tk_vid tk_pad_fill(tk_pad *p, tk_vid v, unsigned axes, tk_const c) {
+    if (holds(p, v, c)) {
+        return v;
+    }
     const tk_vid valid = tk_pad_valid(p, tk_pad_real(p, v), axes);
     return valid ? tk_pad_select(p, valid, v, tk_pad_const(p, tk_value_type(p->f, v), c)) : v;
 }

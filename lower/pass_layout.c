@@ -12,10 +12,12 @@
 // thread. Loads, stores, atomics and ops that work across threads use it. Element-wise ops take the
 // layout of their first operand that has one of its own; a reduction's result is the slice of its
 // operand's layout, so that it meets its operand again by broadcasting without moving. Constants,
-// iotas and broadcasts of scalars have no layout of their own: they are made anew in any layout. A
-// loop carries a value in the layout of its initial value, or, where that has none of its own, in
-// the one that the body gives it.
+// iotas and broadcasts of scalars have no layout of their own: they are made anew in any layout,
+// and so is, instead of being moved between threads, what a few cheap ops make of them. A loop
+// carries a value in the layout of its initial value, or, where that has none of its own, in the
+// one that the body gives it.
 #include "lower/lower.h"
+#include "lower/remake.h"
 #include "lower/views.h"
 
 #include <string.h>
@@ -137,30 +139,21 @@ static void give(assign *s, tk_vid v, const tk_layout *l) {
     }
 }
 
-// Made anew in any layout: has none of its own.
-static bool is_free(const assign *s, tk_vid v) {
-    const tk_op *d = tk_value_def(s->f, v);
-    if (!d) {
-        return false;
-    }
-    return d->code == TK_OP_CONST || d->code == TK_OP_IOTA ||
-           (d->code == TK_OP_BROADCAST && !is_tile(s, d->opnd[0]));
-}
+static bool is_free(const assign *s, tk_vid v) { return tk_is_free(s->f, v); }
 
 // The value v in layout l, for use before op `at`: itself, made anew, or converted.
 static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l) {
     if (!is_tile(s, v) || tk_layout_eq(layout_of(s, v), l)) {
         return v;
     }
-    const tk_op *d = tk_value_def(s->f, v);
-    const tk_type *t = type_of(s, v);
-    tk_op *op;
-    if (is_free(s, v)) {
-        op = tk_op_new(s->f, d->code, d->loc, d->nopnd, d->opnd, 1, &t, 0);
-        op->at = d->at;
-    } else {
-        op = tk_op_new(s->f, TK_OP_CONVERT, at->loc, 1, &v, 1, &t, 0);
+    const tk_move how = tk_layout_move(layout_of(s, v), l);
+    const bool stays = how == TK_MOVE_NONE || how == TK_MOVE_RENAME;
+    const tk_vid made = stays && !is_free(s, v) ? 0 : tk_remake(s->f, at, v, l);
+    if (made) {
+        return made;
     }
+    const tk_type *t = type_of(s, v);
+    tk_op *op = tk_op_new(s->f, TK_OP_CONVERT, at->loc, 1, &v, 1, &t, 0);
     give(s, op->res[0], l);
     tk_op_insert_before(at, op);
     return op->res[0];

@@ -243,6 +243,47 @@ def check_negation():
         check("neg.s" not in ptx and len(re.findall(rf"sub\.{u} +\t%rs?\d+, 0, %rs?\d+;", ptx)) == 1, f"{t}: a negation: {ptx}")
 
 
+# Every kind of op on extents that are no powers of two.
+AWKWARD = """fn pair(a: i32, b: i32, c: i32, d: i32) -> (i32, i32) { return (a * c, b * c + d); }
+
+kernel k(x: inout f32[N, M], c: inout i32[L], h: in f16[A, B], s: in u8[A, C], e: in f8e4m3[A, B]) grid (i in cdiv(N, 12)) {
+    let v = x[i * 12 +: 12, 0 +: 96] else -inf;
+    let m = max(v, axis = 1);
+    let p = exp(v - m) / sum(exp(v - m), axis = 1);
+    let q = concat(slice(p, 0, 3, 7), slice(p, 0, 1, 5), 0);
+    let r = reshape(flip(q, 0), [48, 24]);
+    let (even, odd) = deinterleave(r);
+    let w = interleave(odd, even) + cumsum(r, axis = 0, reverse = true);
+    let (top, at) = topk(w, 5, 0);
+    let t = gather(sort(w, 0, descending = true), at, 0) + top;
+    x[i * 12 +: 5, 0 +: 24] = t;
+    let n = i32(w) + iota(24) + argmax(w, axis = 0) + argmin(w);
+    let (a, b) = reduce((n, n), axis = 1, f = pair);
+    let (d, f) = scan((a, b), axis = 0, f = pair, reverse = true);
+    c[0 +: 7] = histogram(d + f, 7);
+    let old = atomic_add(c[reshape(d, [48])], reshape(f, [48]));
+    assert(all(old > -5), "old");
+    x[i * 12 +: 12, 24 +: 5] = dot(h[0 +: 12, 0 +: 96], transpose(h[0 +: 5, 0 +: 96]));
+    x[i * 12 +: 5, 32 +: 3] = dot_scaled(e[0 +: 5, 0 +: 96], s[0 +: 5, 0 +: 3], transpose(e[0 +: 3, 0 +: 96]), transpose(s[0 +: 3, 0 +: 3]));
+}
+"""
+
+
+def check_awkward(assembler):
+    (FOLDER / "awkward.tk").write_text(AWKWARD, encoding="utf-8")
+    for target in TARGETS:
+        check(".entry" in tkc("awkward.tk", "--emit=ptx", "--arch", target)[0], "extents that are no powers of two")
+    notes, _ = tkc("awkward.tk", "--emit=notes", "--arch", "sm_90a")
+    check("[12, 96] are computed as [16, 128] (percent padding 43) [padded]" in notes, f"no note of padding: {notes}")
+    if assembler:
+        check_resources("awkward", notes, {NO_SPILLS})
+    # The mask of a tile's edges is made where it is used: nothing moves.
+    (FOLDER / "edges.tk").write_text("kernel k(x: in f32[N, M], y: out f32[N, M]) grid (i in cdiv(N, 12)) {\n"
+                                     "    y[i * 12 +: 12, 0 +: 96] = x[i * 12 +: 12, 0 +: 96] + 1.0;\n}\n", encoding="utf-8")
+    check(not re.search(r"convert|shared=", tkc("edges.tk", "--emit=layout")[0]), "a mask is moved")
+    check(not re.search(r"\bbar\.|shfl|\.shared\.", tkc("edges.tk", "--emit=ptx")[0]), "a mask is moved in PTX")
+
+
 def main():
     info, _ = tkc("info")
     print(info, end="")
@@ -259,6 +300,7 @@ def main():
         list(pool.map(compile_one, jobs))
     check_forms()
     check_loops()
+    check_awkward(assembler)
     check_negation()
     check_functions()
     check_budget()

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values made anew in another layout. See remake.h.
+#include "lower/remake.h"
+
+#include "lower/views.h"
+
+enum { MOST_OPS = 12 };
+
+static bool is_tile(const tk_func *f, tk_vid v) {
+    const tk_type *t = tk_value_type(f, v);
+    return t->kind == TK_T_VALUE && t->rank > 0;
+}
+
+bool tk_is_free(const tk_func *f, tk_vid v) {
+    const tk_op *d = tk_value_def(f, v);
+    if (!d) {
+        return false;
+    }
+    return d->code == TK_OP_CONST || d->code == TK_OP_IOTA ||
+           (d->code == TK_OP_BROADCAST && !is_tile(f, d->opnd[0]));
+}
+
+// Costs a few instructions an element.
+static bool is_cheap(tk_opcode code) {
+    switch ((int)code) { // of many
+    case TK_OP_RESHAPE:
+    case TK_OP_BROADCAST:
+    case TK_OP_CAST:
+    case TK_OP_BITCAST:
+        return true;
+    case TK_OP_DIV:
+    case TK_OP_REM:
+    case TK_OP_CDIV:
+    case TK_OP_SQRT:
+    case TK_OP_RCP:
+        return false;
+    }
+    return tk_op_info(code)->elementwise && tk_op_info(code)->exact;
+}
+
+// Counts the ops that make v.
+static bool can_remake(const tk_func *f, tk_vid v, unsigned *left) {
+    const tk_op *d = tk_value_def(f, v);
+    if (!is_tile(f, v)) {
+        return true;
+    }
+    if (!d || *left == 0) {
+        return false;
+    }
+    --*left;
+    if (tk_is_free(f, v)) {
+        return true;
+    }
+    if (!is_cheap(d->code) || (d->code == TK_OP_RESHAPE && !is_tile(f, d->opnd[0]))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < d->nopnd; i++) {
+        if (!can_remake(f, d->opnd[i], left)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The layout in which the op needs a tile operand of type t for its result in layout l.
+static tk_layout needed(const tk_op *op, const tk_type *t, const tk_layout *l) {
+    switch ((int)op->code) { // the others are element-wise
+    case TK_OP_RESHAPE:
+        return tk_layout_reshape(l, t->rank, t->dim);
+    case TK_OP_BROADCAST:
+        return tk_layout_project(l, t->rank, t->dim);
+    }
+    return *l;
+}
+
+static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
+    if (!is_tile(f, v) || tk_layout_eq(tk_value_layout(f, v), l)) {
+        return v;
+    }
+    const tk_op *d = tk_value_def(f, v);
+    const tk_type *t = tk_value_type(f, v);
+    tk_vid opnd[3] = {0}; // as many as an element-wise op has
+    for (uint32_t i = 0; i < d->nopnd; i++) {
+        const tk_layout need = needed(d, tk_value_type(f, d->opnd[i]), l);
+        opnd[i] = is_tile(f, d->opnd[i]) ? make(f, at, d->opnd[i], &need) : d->opnd[i];
+    }
+    tk_op *op = tk_op_new(f, d->code, d->loc, d->nopnd, opnd, 1, &t, 0);
+    op->at = d->at;
+    op->fast = d->fast;
+    tk_value_lay(f, op->res[0], tk_layout_new(f->module->arena, *l));
+    tk_op_insert_before(at, op);
+    return op->res[0];
+}
+
+tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
+    unsigned left = MOST_OPS;
+    return can_remake(f, v, &left) ? make(f, at, v, l) : 0;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that are made anew in another layout rather than moved there: those that a few cheap ops
+// make of constants, iotas and scalars, as the masks of a tile's edges.
+#ifndef TK_LOWER_REMAKE_H
+#define TK_LOWER_REMAKE_H
+
+#include "ir/ir.h"
+
+// Has no layout of its own: a constant, an iota, a scalar that is repeated.
+bool tk_is_free(const tk_func *f, tk_vid v);
+
+// The tile v made in layout l by ops before `at`; 0 where more than a few would be needed. v's own
+// ops stay. Layouts are kept in the module's arena.
+tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l);
+
+#endif
