@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomic operations: the lanes one after another.
+#include "sim/exec.h"
+#include "sim/floats.h"
+
+static int64_t as_signed(uint64_t x, unsigned bits) {
+    return (int64_t)(x << (64 - bits)) >> (64 - bits);
+}
+
+static uint64_t int_result(const tk_sim_inst *i, uint64_t old, uint64_t x, unsigned bits) {
+    bool minus = tk_sim_types[i->type[0]].kind == 's';
+    bool less = minus ? as_signed(x, bits) < as_signed(old, bits) : x < old;
+    return tk_sim_has(i, TK_SIM_MOD_ADD)    ? old + x
+           : tk_sim_has(i, TK_SIM_MOD_MIN)  ? (less ? x : old)
+           : tk_sim_has(i, TK_SIM_MOD_MAX)  ? (less ? old : x)
+           : tk_sim_has(i, TK_SIM_MOD_INC)  ? (old >= x ? 0 : old + 1)
+           : tk_sim_has(i, TK_SIM_MOD_DEC)  ? (old == 0 || old > x ? x : old - 1)
+           : tk_sim_has(i, TK_SIM_MOD_AND)  ? (old & x)
+           : tk_sim_has(i, TK_SIM_MOD_OR)   ? (old | x)
+           : tk_sim_has(i, TK_SIM_MOD_XOR)  ? (old ^ x)
+           : tk_sim_has(i, TK_SIM_MOD_EXCH) ? x
+                                            : old;
+}
+
+// Global f32 addition flushes subnormals on no GPU from sm_80 on that does it in its caches; in
+// shared memory neither. So all are plain additions.
+static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x) {
+    if (tk_sim_has(i, TK_SIM_MOD_ADD)) {
+        double a = tk_sim_widen(t, old, false), b = tk_sim_widen(t, x, false);
+        double sum = t == TK_SIM_F64 ? a + b : tk_fma_to_odd(a, 1, b);
+        return tk_sim_narrow(t, sum, TK_SIM_ROUND_NEAREST, false);
+    }
+    bool nx = tk_sim_is_nan(t, x), no = tk_sim_is_nan(t, old);
+    if (nx || no) {
+        return nx && no ? tk_sim_nan(t) : nx ? old : x;
+    }
+    double a = tk_sim_widen(t, old, false), b = tk_sim_widen(t, x, false);
+    return (tk_sim_has(i, TK_SIM_MOD_MIN) ? b < a : b > a) ? x : old;
+}
+
+static uint64_t result(const tk_sim_inst *i, uint64_t old, uint64_t x) {
+    tk_sim_type t = (tk_sim_type)i->type[0];
+    bool swaps = tk_sim_has(i, TK_SIM_MOD_EXCH);
+    if (tk_sim_types[t].kind != 'f' || swaps) {
+        return int_result(i, old, x, tk_sim_types[t].bits);
+    }
+    if (t == TK_SIM_F16X2 || t == TK_SIM_BF16X2) {
+        tk_sim_type half = t == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
+        return float_result(i, half, old & 0xffff, x & 0xffff) |
+               float_result(i, half, old >> 16 & 0xffff, x >> 16 & 0xffff) << 16;
+    }
+    return float_result(i, t, old, x);
+}
+
+// dest, other NULL: there is none.
+static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint64_t *dest,
+                          const tk_sim_arg *at, const uint64_t *x, const uint64_t *other) {
+    unsigned bytes = tk_sim_types[i->type[0]].bits / 8u;
+    tk_sim_space space = tk_sim_space_of(i, at);
+    uint64_t address[TK_SIM_LANES] = {0};
+    tk_sim_addresses(w, at, mask, address);
+    tk_sim_count_request(w, i, mask, space, address, bytes);
+    TK_SIM_EACH(l, mask) {
+        unsigned char *p = tk_sim_at(w, i, l, space, address[l], bytes, TK_SIM_ATOMIC, NULL);
+        if (!p) {
+            return TK_SIM_FAULT;
+        }
+        uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
+        memcpy(&old, p, bytes);
+        uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep);
+        memcpy(p, &now, bytes);
+        if (dest) {
+            dest[l] = old;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+
+// Which operations a type has.
+static bool exists(const tk_sim_inst *i) {
+    tk_sim_type t = (tk_sim_type)i->type[0];
+    char kind = tk_sim_types[t].kind;
+    bool logic = tk_sim_has(i, TK_SIM_MOD_AND) || tk_sim_has(i, TK_SIM_MOD_OR) ||
+                 tk_sim_has(i, TK_SIM_MOD_XOR);
+    if (tk_sim_has(i, TK_SIM_MOD_EXCH) || logic) {
+        return kind == 'b' && (tk_sim_types[t].bits > 16);
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_INC) || tk_sim_has(i, TK_SIM_MOD_DEC)) {
+        return t == TK_SIM_U32;
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_ADD)) {
+        return kind != 'b' && t != TK_SIM_S64;
+    }
+    return kind == 'u' || kind == 's';
+}
+
+static tk_sim_flow run_atom(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return update(w, i, mask, tk_sim_put(w, &i->arg[0]), &i->arg[1], tk_sim_get(w, &i->arg[2]),
+                  NULL);
+}
+tk_sim_exec *tk_sim_bind_atom(const tk_sim_inst *i) { return exists(i) ? run_atom : NULL; }
+
+static tk_sim_flow run_red(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return update(w, i, mask, NULL, &i->arg[0], tk_sim_get(w, &i->arg[1]), NULL);
+}
+tk_sim_exec *tk_sim_bind_red(const tk_sim_inst *i) { return exists(i) ? run_red : NULL; }
+
+static tk_sim_flow run_cas(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return update(w, i, mask, tk_sim_put(w, &i->arg[0]), &i->arg[1], tk_sim_get(w, &i->arg[2]),
+                  tk_sim_get(w, &i->arg[3]));
+}
+TK_SIM_BIND_ONE(cas, run_cas)

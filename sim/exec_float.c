@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// f32 and f64 arithmetic in all rounding modes.
+//
+// f32 in other modes than nearest is computed in f64, rounded to odd, and rounded again: f64 has
+// more than twice f32's bits, so that gives the exact result's rounding. f64 in other modes uses
+// the processor's, which is set back at once.
+#include "sim/exec.h"
+#include "sim/floats.h"
+
+#include <fenv.h>
+#include <math.h>
+
+typedef enum arithmetic { ADD, SUB, MUL, FMA, DIV, SQRT } arithmetic;
+
+static double odd_result(arithmetic op, double x, double y, double z) {
+    switch (op) {
+    case ADD:
+        return tk_fma_to_odd(x, 1, y);
+    case SUB:
+        return tk_fma_to_odd(x, 1, -y);
+    case MUL:
+        return x * y;
+    case FMA:
+        return tk_fma_to_odd(x, y, z);
+    case DIV: {
+        double q = x / y, rest = fma(-q, y, x);
+        return tk_sim_to_odd(q, y < 0 ? -rest : rest);
+    }
+    case SQRT: {
+        double q = sqrt(x);
+        return tk_sim_to_odd(q, fma(-q, q, x));
+    }
+    }
+    return 0;
+}
+
+static double plain(arithmetic op, double x, double y, double z) {
+    switch (op) {
+    case ADD:
+        return x + y;
+    case SUB:
+        return x - y;
+    case MUL:
+        return x * y;
+    case FMA:
+        return fma(x, y, z);
+    case DIV:
+        return x / y;
+    case SQRT:
+        return sqrt(x);
+    }
+    return 0;
+}
+
+// Volatile, so that nothing is computed at another time than between the changes of the mode.
+static double in_mode(arithmetic op, double x, double y, double z, tk_sim_round mode) {
+    static const int of[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST};
+    volatile double vx = x, vy = y, vz = z;
+    fesetround(of[mode]);
+    volatile double r = plain(op, vx, vy, vz);
+    fesetround(FE_TONEAREST);
+    return r;
+}
+
+static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_t b, uint64_t c) {
+    tk_sim_type t = (tk_sim_type)i->type[0];
+    tk_sim_round mode = tk_sim_round_of(i);
+    bool ftz = tk_sim_has(i, TK_SIM_MOD_FTZ);
+    double x = tk_sim_widen(t, a, ftz), y = tk_sim_widen(t, b, ftz), z = tk_sim_widen(t, c, ftz);
+    uint64_t r;
+    if (t == TK_SIM_F64) {
+        r = tk_sim_narrow(t, mode ? in_mode(op, x, y, z, mode) : plain(op, x, y, z), mode, false);
+    } else {
+        double exact = odd_result(op, x, y, z);
+        bool cancels = exact == 0 && (op == ADD || op == SUB || op == FMA);
+        if (cancels && mode == TK_SIM_ROUND_DOWN) { // x - x is -0 downwards
+            double sum = op == ADD ? x : op == SUB ? x : x * y, other = op == SUB ? -y : op == ADD ? y : z;
+            exact = signbit(sum) || signbit(other) ? -0.0 : 0.0;
+        }
+        r = tk_sim_narrow(t, exact, mode, false);
+    }
+    r = ftz ? tk_sim_flush(t, r) : r;
+    return tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
+}
+
+// ---- What most code is made of: f32 to nearest, nothing else said
+static uint32_t f32_result(float x) { return x != x ? 0x7fffffff : tk_f32_bits(x); }
+#define F32(x) tk_f32_of_bits((uint32_t)(x))
+#define QUICK2(NAME, EXPR)                                                                         \
+    static tk_sim_flow NAME(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {                 \
+        const uint64_t *a = tk_sim_get(w, &i->arg[1]), *b = tk_sim_get(w, &i->arg[2]);             \
+        uint64_t *d = tk_sim_put(w, &i->arg[0]);                                                   \
+        TK_SIM_EACH(l, mask) {                                                                     \
+            float x = F32(a[l]), y = F32(b[l]);                                                    \
+            d[l] = f32_result(EXPR);                                                               \
+        }                                                                                          \
+        return TK_SIM_NEXT;                                                                        \
+    }
+QUICK2(quick_add, x + y)
+QUICK2(quick_sub, x - y)
+QUICK2(quick_mul, x *y)
+QUICK2(quick_div, x / y)
+static tk_sim_flow quick_fma(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    const uint64_t *a = tk_sim_get(w, &i->arg[1]), *b = tk_sim_get(w, &i->arg[2]),
+                   *c = tk_sim_get(w, &i->arg[3]);
+    uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    TK_SIM_EACH(l, mask) { d[l] = f32_result(fmaf(F32(a[l]), F32(b[l]), F32(c[l]))); }
+    return TK_SIM_NEXT;
+}
+
+static bool quick(const tk_sim_inst *i) {
+    return i->type[0] == TK_SIM_F32 && tk_sim_round_of(i) == TK_SIM_ROUND_NEAREST &&
+           !tk_sim_has(i, TK_SIM_MOD_FTZ) && !tk_sim_has(i, TK_SIM_MOD_SAT);
+}
+
+// .ftz and .sat are f32's.
+static bool exists(const tk_sim_inst *i) {
+    return i->type[0] == TK_SIM_F32 ||
+           (!tk_sim_has(i, TK_SIM_MOD_FTZ) && !tk_sim_has(i, TK_SIM_MOD_SAT));
+}
+
+#define ARITHMETIC2(BIND, OP, QUICK)                                                               \
+    TK_SIM_BINARY(any_##BIND, uint64_t, uint64_t, compute(i, OP, x, y, 0))                         \
+    tk_sim_exec *tk_sim_bind_##BIND(const tk_sim_inst *i) {                                        \
+        return !exists(i) ? NULL : quick(i) ? QUICK : any_##BIND;                                  \
+    }
+ARITHMETIC2(fadd, ADD, quick_add)
+ARITHMETIC2(fsub, SUB, quick_sub)
+ARITHMETIC2(fmul, MUL, quick_mul)
+ARITHMETIC2(fdiv, DIV, quick_div)
+
+TK_SIM_TERNARY(any_ffma, uint64_t, uint64_t, compute(i, FMA, x, y, z))
+tk_sim_exec *tk_sim_bind_ffma(const tk_sim_inst *i) {
+    return !exists(i) ? NULL : quick(i) ? quick_fma : any_ffma;
+}
+
+static uint64_t one(const tk_sim_inst *i) {
+    return tk_sim_narrow((tk_sim_type)i->type[0], 1, TK_SIM_ROUND_NEAREST, false);
+}
+TK_SIM_UNARY(any_frcp, uint64_t, uint64_t, compute(i, DIV, one(i), x, 0))
+tk_sim_exec *tk_sim_bind_frcp(const tk_sim_inst *i) { return exists(i) ? any_frcp : NULL; }
+TK_SIM_UNARY(any_fsqrt, uint64_t, uint64_t, compute(i, SQRT, x, 0, 0))
+tk_sim_exec *tk_sim_bind_fsqrt(const tk_sim_inst *i) { return exists(i) ? any_fsqrt : NULL; }
+
+// ---- Signs
+static uint64_t sign_of(const tk_sim_inst *i) {
+    return UINT64_C(1) << (tk_sim_types[i->type[0]].bits - 1);
+}
+static uint64_t flushed(const tk_sim_inst *i, uint64_t x) {
+    return tk_sim_has(i, TK_SIM_MOD_FTZ) ? tk_sim_flush((tk_sim_type)i->type[0], x) : x;
+}
+TK_SIM_UNARY(any_fneg, uint64_t, uint64_t, flushed(i, x) ^ sign_of(i))
+tk_sim_exec *tk_sim_bind_fneg(const tk_sim_inst *i) { return exists(i) ? any_fneg : NULL; }
+TK_SIM_UNARY(any_fabs, uint64_t, uint64_t, flushed(i, x) & ~sign_of(i))
+tk_sim_exec *tk_sim_bind_fabs(const tk_sim_inst *i) { return exists(i) ? any_fabs : NULL; }
+TK_SIM_BINARY(any_copysign, uint64_t, uint64_t, (x & sign_of(i)) | (y & ~sign_of(i)))
+TK_SIM_BIND_ONE(copysign, any_copysign)
+
+// ---- min, max
+static uint64_t pick(const tk_sim_inst *i, uint64_t x, uint64_t y, bool max) {
+    tk_sim_type t = (tk_sim_type)i->type[0];
+    uint64_t sign = sign_of(i), result_sign = 0;
+    bool magnitudes = tk_sim_has(i, TK_SIM_MOD_XORSIGN);
+    x = flushed(i, x);
+    y = flushed(i, y);
+    if (magnitudes) {
+        result_sign = (x ^ y) & sign;
+        x &= ~sign;
+        y &= ~sign;
+    }
+    bool nx = tk_sim_is_nan(t, x), ny = tk_sim_is_nan(t, y);
+    if ((nx && ny) || ((nx || ny) && tk_sim_has(i, TK_SIM_MOD_NAN_))) {
+        return tk_sim_nan(t);
+    }
+    if (nx || ny) {
+        return (nx ? y : x) | result_sign;
+    }
+    double a = tk_sim_widen(t, x, false), b = tk_sim_widen(t, y, false);
+    bool first = a == b ? ((x & sign) != 0) != max : (a < b) != max;
+    return (first ? x : y) | result_sign;
+}
+TK_SIM_BINARY(any_fmin, uint64_t, uint64_t, pick(i, x, y, false))
+TK_SIM_BINARY(any_fmax, uint64_t, uint64_t, pick(i, x, y, true))
+
+static bool picks(const tk_sim_inst *i) {
+    bool f32_only = tk_sim_has(i, TK_SIM_MOD_NAN_) || tk_sim_has(i, TK_SIM_MOD_XORSIGN);
+    return exists(i) && (i->type[0] == TK_SIM_F32 || !f32_only) &&
+           tk_sim_has(i, TK_SIM_MOD_XORSIGN) == tk_sim_has(i, TK_SIM_MOD_ABS);
+}
+tk_sim_exec *tk_sim_bind_fmin(const tk_sim_inst *i) { return picks(i) ? any_fmin : NULL; }
+tk_sim_exec *tk_sim_bind_fmax(const tk_sim_inst *i) { return picks(i) ? any_fmax : NULL; }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running machine: grid, blocks, warps, and what executors call.
+//
+// Blocks. Some blocks are resident at a time (one where the seed is 0), each with its shared
+// memory, its barriers and its warps; the schedule (schedule.c) picks a block, a warp of it, and
+// runs the warp for some instructions.
+//
+// Warps. Each of the 32 threads has its own pc. What runs is the group of runnable threads that
+// stand at the smallest pc, so threads that took different ways meet again by themselves. A thread
+// that must wait for others stays at its instruction with its bit set in `waiting`; whoever
+// completes the meeting moves all of them on.
+//
+// Order. Two accesses of one byte of shared memory are ordered if a chain of synchronisations leads
+// from one to the other: shadow.c keeps the clocks and finds what is not ordered.
+#ifndef TK_SIM_MACHINE_H
+#define TK_SIM_MACHINE_H
+
+#include "sim/program.h"
+
+#include <string.h>
+
+enum {
+    TK_SIM_LANES = 32,
+    TK_SIM_MAX_WARPS = 32,
+    TK_SIM_MAX_THREADS = 1024,
+    TK_SIM_BARRIERS = 16,
+};
+
+typedef enum tk_sim_wait {
+    TK_SIM_WAIT_NONE,
+    TK_SIM_WAIT_WARP,    // for other threads of the warp, at the same instruction
+    TK_SIM_WAIT_BARRIER, // for barrier `number` of the block
+    TK_SIM_WAIT_CLUSTER, // for the cluster's barrier
+    TK_SIM_WAIT_ASYNC    // for asynchronous work: executed again when something has changed
+} tk_sim_wait;
+
+typedef struct tk_sim_warp {
+    struct tk_sim_block *block;
+    struct tk_sim_grid *grid;
+    const tk_sim_inst *code;
+    uint64_t (*reg)[TK_SIM_LANES]; // [slot]
+    uint32_t *pred;                // [slot]
+    uint32_t index;
+    uint32_t alive;   // threads that have not ended
+    uint32_t waiting; // of these, those that wait
+    uint32_t pc[TK_SIM_LANES];
+    uint8_t wait[TK_SIM_LANES];        // tk_sim_wait
+    uint8_t wait_number[TK_SIM_LANES]; // of the barrier
+    uint32_t target;                   // set by an executor that answers BRANCH
+    uint32_t joined;                   // set by an executor that answers JOINED
+    uint32_t carry;                    // of add.cc and the like, a bit a lane
+    bool yields;                       // the warp gives way to others
+    uint32_t turns;                    // taken by the running group while others could run
+} tk_sim_warp;
+
+typedef struct tk_sim_barrier {
+    uint32_t expected; // threads, in whole warps; 0: nobody has arrived
+    uint32_t arrived;
+    uint32_t waits;         // of these, those that wait (arrive does not)
+    uint32_t count, voters; // bar.red: threads whose predicate is true; all that gave one
+    bool everyone;          // it is for the whole block
+} tk_sim_barrier;
+
+typedef struct tk_sim_block {
+    struct tk_sim_grid *grid;
+    uint64_t number;
+    uint32_t at[3]; // ctaid
+    uint32_t nwarp, threads;
+    tk_sim_warp *warp; // [nwarp]
+    unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
+    struct tk_sim_shadow *shadow;
+    unsigned char *local; // [threads][local_bytes]
+    tk_sim_barrier barrier[TK_SIM_BARRIERS];
+    uint32_t live; // warps with a thread that has not ended
+    uint32_t turn; // the warp that runs next where the seed is 0
+    bool running;
+} tk_sim_block;
+
+typedef struct tk_sim_grid {
+    tk_arena *arena;
+    const tk_sim_program *program;
+    const tk_sim_entry *entry;
+    const tk_sim_launch *launch;
+    tk_sim_result *result;
+    tk_sim_count *count; // [instruction]
+    uint64_t clock;      // instructions of warps so far
+    uint64_t random;     // state of the schedule
+    uint32_t shared_bytes, local_stride;
+    unsigned char *params;
+    uint64_t blocks, started; // of the grid
+    uint32_t nresident;
+    tk_sim_block *resident;
+    unsigned char *module_global, *module_const;
+    tk_sim_region *region; // sorted by address
+    size_t nregion, last_region;
+} tk_sim_grid;
+
+// ---- What executors use
+
+// For each lane of a mask: TK_SIM_EACH(l, mask) { ... }
+#define TK_SIM_EACH(l, mask)                                                                       \
+    for (uint32_t l##_left = (mask), l = 0;                                                        \
+         l##_left && (l = (uint32_t)__builtin_ctz(l##_left), true); l##_left &= l##_left - 1)
+
+static inline const uint64_t *tk_sim_get(const tk_sim_warp *w, const tk_sim_arg *a) {
+    return w->reg[a->slot];
+}
+static inline uint64_t *tk_sim_put(tk_sim_warp *w, const tk_sim_arg *a) { return w->reg[a->slot]; }
+static inline uint32_t tk_sim_get_pred(const tk_sim_warp *w, const tk_sim_arg *a) {
+    return a->negated ? ~w->pred[a->slot] : w->pred[a->slot];
+}
+static inline void tk_sim_put_pred(tk_sim_warp *w, const tk_sim_arg *a, uint32_t bits,
+                                   uint32_t mask) {
+    w->pred[a->slot] = (w->pred[a->slot] & ~mask) | (bits & mask);
+}
+static inline uint32_t tk_sim_index(const tk_sim_warp *w, const tk_sim_inst *i) {
+    (void)w;
+    return (uint32_t)(i - w->code);
+}
+static inline uint32_t tk_sim_thread(const tk_sim_warp *w, uint32_t lane) {
+    return w->index * TK_SIM_LANES + lane;
+}
+
+// Records the run's fault and answers TK_SIM_FAULT. `lane` did it.
+tk_sim_flow tk_sim_fail(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const char *id,
+                        const char *fmt, ...) TK_PRINTF(5, 6);
+// Adds to the recorded fault. i NULL: no place.
+void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...) TK_PRINTF(3, 4);
+
+// For an instruction that `members` of the warp must execute together: true once they all have
+// arrived (those that have ended are not waited for); *got is then who takes part, and the executor
+// answers JOINED. False: it answers TK_SIM_WAIT.
+bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t members,
+                   uint32_t *got);
+// Makes lanes that wait for WAIT_ASYNC of all warps run again.
+void tk_sim_wake(tk_sim_block *b);
+uint64_t tk_sim_random(tk_sim_grid *g, uint64_t below); // 0 where the seed is 0
+
+// ---- Memory (memory.c)
+
+typedef enum tk_sim_access { TK_SIM_READ, TK_SIM_WRITE, TK_SIM_ATOMIC } tk_sim_access;
+
+// Where the bytes of one thread's access lie, after all checks; NULL after a fault. Checks order
+// and initialisation of shared memory as well; `value` is what a write writes, or NULL.
+unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
+                         uint64_t address, uint32_t bytes, tk_sim_access access,
+                         const void *value);
+// The address of a variable of the module.
+uint64_t tk_sim_variable_address(const tk_sim_grid *g, uint32_t index, bool generic);
+// Counts a request of a warp: the addresses of the lanes of the mask.
+void tk_sim_count_request(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_space space,
+                          const uint64_t *address, uint32_t bytes);
+// The space that an address belongs to, and the address in it.
+tk_sim_space tk_sim_resolve(tk_sim_space space, uint64_t *address);
+
+// The space that an instruction's suffixes and its address name.
+tk_sim_space tk_sim_space_of(const tk_sim_inst *i, const tk_sim_arg *address);
+void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, uint64_t *out);
+
+// ---- Order of accesses of shared memory (shadow.c)
+
+struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t threads);
+void tk_sim_shadow_begin(struct tk_sim_shadow *s); // of a block
+// False after a fault. offset: from the begin of the block's shared memory.
+bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                          uint32_t bytes, tk_sim_access access, bool same_value);
+// All threads of the block have met.
+void tk_sim_shadow_all(struct tk_sim_shadow *s);
+// Threads meet: what each did before is before what each does later. Release: the threads' past is
+// added to `point`; acquire: the point's past is added to the threads'. A meeting is both.
+void tk_sim_shadow_release(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point);
+void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point);
+void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
+void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes); // bar.warp.sync
+
+// ---- The parts
+
+tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
+                                  uint32_t number, uint32_t expected, bool wait);
+void tk_sim_fill_registers(tk_sim_block *b); // specials and immediates, before a block runs
+void tk_sim_fill_clocks(tk_sim_warp *w);     // those that change as time goes on
+void tk_sim_memory_begin(tk_sim_grid *g);    // regions and variables of the module
+void tk_sim_report_stuck(tk_sim_block *b);   // deadlock, divergent barrier
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses: to which space they belong, whether an access is allowed, how many sectors and
+// wavefronts a warp's request takes.
+#include "sim/machine.h"
+
+#include <stdlib.h>
+
+tk_sim_space tk_sim_resolve(tk_sim_space space, uint64_t *address) {
+    if (space != TK_SIM_GENERIC) {
+        return space;
+    }
+    unsigned window = (unsigned)(*address >> 60);
+    if (window < TK_SIM_SHARED || window > TK_SIM_PARAM) {
+        return TK_SIM_GLOBAL;
+    }
+    *address &= (UINT64_C(1) << 60) - 1;
+    return (tk_sim_space)window;
+}
+
+// ---- Global memory
+
+static int by_address(const void *a, const void *b) {
+    const tk_sim_region *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+void tk_sim_memory_begin(tk_sim_grid *g) {
+    const tk_sim_program *p = g->program;
+    const tk_sim_launch *l = g->launch;
+    g->module_global = tk_alloc(g->arena, p->global_bytes + 16);
+    g->module_const = tk_alloc(g->arena, p->const_bytes + 16);
+    g->region = TK_NEW_ARRAY(g->arena, tk_sim_region, l->nregion + p->variables.n + 1);
+    for (size_t k = 0; k < l->nregion; k++) {
+        if (l->region[k].size) {
+            g->region[g->nregion++] = l->region[k];
+        }
+    }
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        const tk_sim_variable *v = &p->variables.at[k];
+        unsigned char *base = v->space == TK_SIM_GLOBAL ? g->module_global : g->module_const;
+        if (v->space == TK_SIM_SHARED || v->bytes == 0) {
+            continue;
+        }
+        if (v->data) {
+            memcpy(base + v->offset, v->data, v->bytes);
+        }
+        if (v->space == TK_SIM_GLOBAL) {
+            g->region[g->nregion++] = (tk_sim_region){
+                (uint64_t)(uintptr_t)(base + v->offset), v->bytes, false,
+                tk_format(g->arena, "variable '%s'", v->name)};
+        }
+    }
+    qsort(g->region, g->nregion, sizeof *g->region, by_address);
+    for (uint32_t k = 0; k < p->relocs.n; k++) {
+        const tk_sim_reloc *x = &p->relocs.at[k];
+        const tk_sim_variable *in = &p->variables.at[x->in];
+        uint64_t address = tk_sim_variable_address(g, x->of, x->generic) + (uint64_t)x->plus;
+        unsigned char *base = in->space == TK_SIM_GLOBAL ? g->module_global : g->module_const;
+        memcpy(base + in->offset + x->at, &address, sizeof address);
+    }
+}
+
+uint64_t tk_sim_variable_address(const tk_sim_grid *g, uint32_t index, bool generic) {
+    const tk_sim_variable *v = &g->program->variables.at[index];
+    uint64_t window = generic ? TK_SIM_WINDOW(v->space) : 0;
+    switch (v->space) {
+    case TK_SIM_SHARED:
+        return window + TK_SIM_SHARED_BASE + v->offset;
+    case TK_SIM_CONST:
+        return window + TK_SIM_CONST_BASE + v->offset;
+    case TK_SIM_GLOBAL:
+    case TK_SIM_GENERIC:
+    case TK_SIM_LOCAL:
+    case TK_SIM_PARAM:
+        break;
+    }
+    return (uint64_t)(uintptr_t)g->module_global + v->offset;
+}
+
+// The last region that begins at or before the address; regions may overlap, so those before it are
+// tried as well, as long as they might reach.
+static const tk_sim_region *region_at(tk_sim_grid *g, uint64_t address, uint32_t bytes) {
+    const tk_sim_region *r = g->nregion ? &g->region[g->last_region] : NULL;
+    if (r && address >= r->begin && address - r->begin < r->size &&
+        r->size - (address - r->begin) >= bytes) {
+        return r;
+    }
+    for (size_t k = 0; k < g->nregion; k++) {
+        r = &g->region[k];
+        if (address >= r->begin && address - r->begin < r->size &&
+            r->size - (address - r->begin) >= bytes) {
+            g->last_region = k;
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static const char *where(const tk_sim_grid *g, uint64_t address) {
+    const tk_sim_region *near = NULL;
+    uint64_t best = UINT64_MAX;
+    for (size_t k = 0; k < g->nregion; k++) {
+        const tk_sim_region *r = &g->region[k];
+        uint64_t end = r->begin + r->size;
+        uint64_t away = address < r->begin ? r->begin - address
+                        : address >= end   ? address - end + 1
+                                           : 0;
+        if (away < best) {
+            best = away;
+            near = r;
+        }
+    }
+    if (!near || best > (UINT64_C(1) << 30)) {
+        return "no tensor is near";
+    }
+    if (address < near->begin) {
+        return tk_format(g->arena, "%llu bytes before %s",
+                         (unsigned long long)(near->begin - address), near->name);
+    }
+    return tk_format(g->arena, "byte %llu of %s, which has %llu",
+                     (unsigned long long)(address - near->begin), near->name,
+                     (unsigned long long)near->size);
+}
+
+static const char *does(tk_sim_access access) {
+    return access == TK_SIM_READ ? "reads" : access == TK_SIM_WRITE ? "writes" : "updates";
+}
+
+static unsigned char *global_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                uint64_t address, uint32_t bytes, tk_sim_access access) {
+    tk_sim_grid *g = w->grid;
+    const tk_sim_region *r = region_at(g, address, bytes);
+    if (!r) {
+        tk_sim_fail(w, i, lane, "out-of-bounds", "%s %u bytes of global memory at 0x%llx: %s",
+                    does(access), bytes, (unsigned long long)address, where(g, address));
+        return NULL;
+    }
+    if (r->read_only && access != TK_SIM_READ) {
+        tk_sim_fail(w, i, lane, "read-only", "%s %s, which is an input", does(access), r->name);
+        return NULL;
+    }
+    return (unsigned char *)(uintptr_t)address;
+}
+
+// ---- The other spaces: one piece of memory each
+
+static unsigned char *inside(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                             const char *space, unsigned char *memory, uint64_t base,
+                             uint64_t size, uint64_t address, uint32_t bytes,
+                             tk_sim_access access) {
+    if (address >= base && address - base < size && size - (address - base) >= bytes) {
+        return memory + (address - base);
+    }
+    tk_sim_fail(w, i, lane, "out-of-bounds",
+                "%s %u bytes of %s memory at 0x%llx; there are %llu bytes from 0x%llx on",
+                does(access), bytes, space, (unsigned long long)address, (unsigned long long)size,
+                (unsigned long long)base);
+    return NULL;
+}
+
+static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                uint64_t address, uint32_t bytes, tk_sim_access access,
+                                const void *value) {
+    unsigned char *p = inside(w, i, lane, "shared", w->block->shared, TK_SIM_SHARED_BASE,
+                              w->grid->shared_bytes, address, bytes, access);
+    if (!p) {
+        return NULL;
+    }
+    bool same = value && memcmp(p, value, bytes) == 0;
+    return tk_sim_shadow_access(w, i, lane, (uint32_t)(address - TK_SIM_SHARED_BASE), bytes,
+                                access, same)
+               ? p
+               : NULL;
+}
+
+unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
+                         uint64_t address, uint32_t bytes, tk_sim_access access,
+                         const void *value) {
+    tk_sim_grid *g = w->grid;
+    if (address % bytes != 0) {
+        tk_sim_fail(w, i, lane, "misaligned", "%s %u bytes at 0x%llx, which is no multiple of %u",
+                    does(access), bytes, (unsigned long long)address, bytes);
+        return NULL;
+    }
+    space = tk_sim_resolve(space, &address);
+    if ((space == TK_SIM_CONST || space == TK_SIM_PARAM) && access != TK_SIM_READ) {
+        tk_sim_fail(w, i, lane, "read-only", "%s %s memory", does(access),
+                    space == TK_SIM_CONST ? "constant" : "parameter");
+        return NULL;
+    }
+    switch (space) {
+    case TK_SIM_SHARED:
+        return shared_at(w, i, lane, address, bytes, access, value);
+    case TK_SIM_LOCAL:
+        return inside(w, i, lane, "local",
+                      w->block->local + (size_t)tk_sim_thread(w, lane) * g->local_stride,
+                      TK_SIM_LOCAL_BASE, g->entry->local_bytes, address, bytes, access);
+    case TK_SIM_CONST:
+        return inside(w, i, lane, "constant", g->module_const, TK_SIM_CONST_BASE,
+                      g->program->const_bytes, address, bytes, access);
+    case TK_SIM_PARAM:
+        return inside(w, i, lane, "parameter", g->params, 0, g->entry->param_bytes, address, bytes,
+                      access);
+    case TK_SIM_GENERIC:
+    case TK_SIM_GLOBAL:
+        break;
+    }
+    return global_at(w, i, lane, address, bytes, access);
+}
+
+// ---- Requests of warps
+
+static bool add_new(uint64_t *set, unsigned *n, uint64_t x) {
+    for (unsigned k = *n; k-- > 0;) {
+        if (set[k] == x) {
+            return false;
+        }
+    }
+    set[(*n)++] = x;
+    return true;
+}
+
+static void count_global(tk_sim_count *c, uint32_t mask, const uint64_t *address, uint32_t bytes) {
+    uint64_t sector[2 * TK_SIM_LANES];
+    unsigned n = 0;
+    TK_SIM_EACH(l, mask) {
+        uint64_t first = address[l] / 32, last = (address[l] + bytes - 1) / 32;
+        add_new(sector, &n, first);
+        if (last != first) {
+            add_new(sector, &n, last);
+        }
+    }
+    c->global_requests++;
+    c->global_sectors += n;
+}
+
+// Passes that these lanes' words take: the most different words of one bank.
+static unsigned passes(uint32_t mask, const uint64_t *address, uint32_t bytes, unsigned *words) {
+    uint64_t word[TK_SIM_LANES * 4];
+    unsigned n = 0, of_bank[32] = {0}, most = 0;
+    TK_SIM_EACH(l, mask) {
+        for (uint32_t k = 0; k < bytes; k += 4) {
+            uint64_t x = (address[l] + k) / 4;
+            if (add_new(word, &n, x)) {
+                unsigned count = ++of_bank[x % 32];
+                most = count > most ? count : most;
+            }
+        }
+    }
+    *words = n;
+    return most;
+}
+
+// Lanes with 8 bytes go in two halves, those with 16 in four quarters.
+static void count_shared(tk_sim_count *c, uint32_t mask, const uint64_t *address, uint32_t bytes) {
+    unsigned groups = bytes <= 4 ? 1 : bytes <= 8 ? 2 : 4, lanes = TK_SIM_LANES / groups;
+    uint64_t waves = 0, ideal = 0;
+    for (unsigned k = 0; k < groups; k++) {
+        uint32_t part = mask & (uint32_t)(((UINT64_C(1) << lanes) - 1) << (k * lanes));
+        unsigned words;
+        unsigned n = part ? passes(part, address, bytes < 16 ? bytes : 16, &words) : 0;
+        waves += n;
+        ideal += n ? (words + 31) / 32 : 0;
+    }
+    c->shared_requests++;
+    c->shared_wavefronts += waves;
+    c->shared_conflicts += waves - ideal;
+}
+
+void tk_sim_count_request(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_space space,
+                          const uint64_t *address, uint32_t bytes) {
+    tk_sim_count *c = &w->grid->count[tk_sim_index(w, i)];
+    uint64_t a[TK_SIM_LANES] = {0};
+    uint32_t shared = 0, global = 0;
+    TK_SIM_EACH(l, mask) {
+        a[l] = address[l];
+        tk_sim_space s = tk_sim_resolve(space, &a[l]);
+        shared |= (uint32_t)(s == TK_SIM_SHARED) << l;
+        global |= (uint32_t)(s == TK_SIM_GLOBAL) << l;
+    }
+    if (global) {
+        count_global(c, global, a, bytes);
+    }
+    if (shared) {
+        count_shared(c, shared, a, bytes);
+    }
+}

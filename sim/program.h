@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoded PTX module: what the reader makes and the machine runs. Const once it is read.
+//
+// Registers. A register is a slot: 32 lanes of 64 bits in each warp (machine.h), of which a value
+// uses the low ones; the others are 0. Predicates are slots of their own kind: 32 bits, one a lane.
+// Immediates and special registers are slots too, filled before a block runs, so an executor reads
+// all its sources in one way.
+//
+// Instructions. ops_*.def have one row for each form: a pattern of the mnemonic, the shape of the
+// operands, a function that picks the executor, and the class for the counters. What a mnemonic
+// says is in the instruction as types (in their order) and as a set of modifiers; operands are a
+// flat list, with the place where each of the shape's operands begins.
+#ifndef TK_SIM_PROGRAM_H
+#define TK_SIM_PROGRAM_H
+
+#include "sim/sim.h"
+
+struct tk_sim_warp;
+
+typedef enum tk_sim_type {
+#define TK_SIM_TYPE(ID, NAME, BITS, KIND) TK_SIM_##ID,
+#include "sim/types.def"
+    TK_SIM_TYPE_COUNT
+} tk_sim_type;
+
+typedef struct tk_sim_type_info {
+    const char *name;
+    uint16_t bits;
+    char kind; // 'u' unsigned, 's' signed, 'b' bits, 'f' float, 'p' predicate
+} tk_sim_type_info;
+extern const tk_sim_type_info tk_sim_types[TK_SIM_TYPE_COUNT];
+
+typedef enum tk_sim_mod {
+#define TK_SIM_MOD(ID, NAME) TK_SIM_MOD_##ID,
+#include "sim/mods.def"
+    TK_SIM_MOD_COUNT
+} tk_sim_mod;
+enum { TK_SIM_MOD_WORDS = (TK_SIM_MOD_COUNT + 63) / 64 };
+
+typedef enum tk_sim_space {
+    TK_SIM_GENERIC,
+    TK_SIM_GLOBAL,
+    TK_SIM_SHARED,
+    TK_SIM_LOCAL,
+    TK_SIM_CONST,
+    TK_SIM_PARAM
+} tk_sim_space;
+
+typedef enum tk_sim_arg_kind {
+    TK_SIM_ARG_REG,   // a register or special register
+    TK_SIM_ARG_CONST, // an immediate
+    TK_SIM_ARG_PRED,  // a predicate; `negated` for !p
+    TK_SIM_ARG_SINK,  // _, as a destination
+    TK_SIM_ARG_ADDRESS,
+    TK_SIM_ARG_LABEL // slot: index of an instruction
+} tk_sim_arg_kind;
+
+typedef struct tk_sim_arg {
+    uint32_t slot; // ADDRESS: of the base
+    int32_t offset; // ADDRESS: added to the base
+    uint8_t kind, bytes; // of the register: 2, 4, 8
+    bool negated;
+    uint8_t space; // ADDRESS of a parameter or variable by name
+} tk_sim_arg;
+
+typedef enum tk_sim_flow {
+    TK_SIM_NEXT,   // the lanes go on
+    TK_SIM_BRANCH, // the lanes of the mask go to warp->target
+    TK_SIM_WAIT,   // they stay, until others arrive
+    TK_SIM_JOINED, // the lanes of warp->joined go on: what some of them waited for is done
+    TK_SIM_EXIT,   // the lanes of the mask have ended
+    TK_SIM_FAULT   // a fault is recorded: the run ends
+} tk_sim_flow;
+
+struct tk_sim_inst;
+// Runs the instruction for the lanes of `mask`, which is never 0.
+typedef tk_sim_flow tk_sim_exec(struct tk_sim_warp *w, const struct tk_sim_inst *i, uint32_t mask);
+
+enum { TK_SIM_OPERANDS = 10, TK_SIM_TYPES = 4 };
+
+typedef struct tk_sim_inst {
+    tk_sim_exec *exec;
+    uint64_t mods[TK_SIM_MOD_WORDS];
+    const tk_sim_arg *arg;
+    uint32_t narg;
+    uint16_t at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
+    uint16_t row;
+    uint8_t type[TK_SIM_TYPES]; // .type suffixes in order
+    uint8_t ntype;
+    uint8_t klass;      // tk_sim_class
+    uint8_t guard;      // 0: always, 1: @p, 2: @!p
+    bool clock;         // reads a special register that changes as time goes on
+    uint32_t guard_slot;
+    uint32_t line;      // of the PTX
+    uint32_t loc;       // index into locs; 0: none
+    const char *name;   // the mnemonic as written
+} tk_sim_inst;
+
+static inline bool tk_sim_has(const tk_sim_inst *i, tk_sim_mod m) {
+    return i->mods[(unsigned)m / 64] >> ((unsigned)m % 64) & 1;
+}
+// Operand n of the shape: its first argument; how many it has (0: left out).
+static inline const tk_sim_arg *tk_sim_operand(const tk_sim_inst *i, unsigned n) {
+    return i->arg + i->at[n];
+}
+static inline unsigned tk_sim_count_of(const tk_sim_inst *i, unsigned n) {
+    return (unsigned)i->at[n + 1] - i->at[n];
+}
+
+// Picks the executor of a decoded instruction; NULL: this combination does not exist.
+typedef tk_sim_exec *tk_sim_bind(const tk_sim_inst *i);
+
+typedef struct tk_sim_row {
+    const char *pattern; // ops_*.def say how patterns and shapes are written
+    const char *shape;
+    tk_sim_bind *bind;
+    tk_sim_class klass;
+} tk_sim_row;
+const tk_sim_row *tk_sim_rows(size_t *n);
+
+// ---- Registers that are filled before a block runs
+
+typedef enum tk_sim_special {
+#define TK_SIM_SPECIAL(ID, NAME, BYTES) TK_SIM_SPECIAL_##ID,
+#include "sim/specials.def"
+    TK_SIM_SPECIAL_COUNT
+} tk_sim_special;
+
+typedef enum tk_sim_fill_kind {
+    TK_SIM_FILL_BITS,    // an immediate
+    TK_SIM_FILL_PRED,    // an immediate predicate: bits is 0 or 1, the slot a predicate's
+    TK_SIM_FILL_SPECIAL, // index: tk_sim_special; the predicates among them too
+    TK_SIM_FILL_VARIABLE // index: the variable whose address, plus bits, it is
+} tk_sim_fill_kind;
+
+typedef struct tk_sim_fill {
+    uint32_t slot;
+    tk_sim_fill_kind kind;
+    uint32_t index;
+    uint64_t bits;
+} tk_sim_fill;
+
+typedef struct tk_sim_loc {
+    uint32_t file, line, column; // file: index into files
+} tk_sim_loc;
+
+// ---- Functions and variables
+
+typedef struct tk_sim_param {
+    const char *name;
+    uint32_t offset, bytes;
+} tk_sim_param;
+
+// A variable of the module: its bytes are copied to `offset` of its space before a run.
+typedef struct tk_sim_variable {
+    const char *name;
+    tk_sim_space space; // GLOBAL, CONST, SHARED
+    uint64_t offset, bytes;
+    bool dynamic;               // extern shared, of no size: what the launch gives
+    const unsigned char *data;  // NULL: zeros
+} tk_sim_variable;
+
+// An initialiser that is an address: of variable `of`, written to offset `at` of variable `in`.
+typedef struct tk_sim_reloc {
+    uint32_t in, of;
+    uint64_t at;
+    int64_t plus;
+    bool generic;
+} tk_sim_reloc;
+
+typedef struct tk_sim_entry {
+    const char *name;
+    TK_VEC(tk_sim_param) params;
+    uint32_t param_bytes;
+    TK_VEC(tk_sim_inst) code;
+    uint32_t nreg, npred; // slots
+    TK_VEC(tk_sim_fill) fills;
+    uint32_t local_bytes; // a thread
+    uint32_t reqntid[3], maxntid[3]; // 0: not said
+    uint32_t cluster[3];
+} tk_sim_entry;
+
+struct tk_sim_program {
+    unsigned version;   // 80 for .version 8.0
+    const char *target; // "sm_90a"
+    TK_VEC(tk_sim_entry *) entries;
+    TK_VEC(tk_sim_variable) variables;
+    TK_VEC(tk_sim_reloc) relocs;
+    TK_VEC(tk_sim_loc) locs;     // 0 is none
+    TK_VEC(const char *) files;  // by .file's number; NULL where there is none
+    uint64_t global_bytes, const_bytes; // of all variables of a space
+    uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on
+};
+
+tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i);
+
+// Addresses. Shared memory begins above 0, so that a null address is out of bounds. A generic
+// address of a space other than global is its window plus the address in that space.
+#define TK_SIM_SHARED_BASE   1024u
+#define TK_SIM_LOCAL_BASE    1024u
+#define TK_SIM_WINDOW(space) ((uint64_t)(space) << 60)
+#define TK_SIM_CONST_BASE    65536u
+
+#endif

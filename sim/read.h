@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the reader: tokens, names in scope, operands on their way to slots.
+//
+// A fault ends the reading by a jump to tk_sim_read, so the functions below give no status.
+#ifndef TK_SIM_READ_H
+#define TK_SIM_READ_H
+
+#include "sim/program.h"
+
+#include <setjmp.h>
+
+// Bounds of what a module may ask for, beyond its size in text.
+enum {
+    TK_SIM_MAX_INSTS = 1 << 20,       // an instruction's index has 20 bits in a shadow record
+    TK_SIM_MAX_SHARED = 256 << 10,    // bytes of shared variables
+    TK_SIM_MAX_LOCAL = 512 << 10,     // bytes of local variables a thread
+    TK_SIM_MAX_VARIABLES = 16 << 20,  // bytes of global and constant variables
+    TK_SIM_MAX_DEPTH = 64             // scopes in scopes
+};
+
+typedef enum tk_sim_token_kind {
+    TK_SIM_TOKEN_END,
+    TK_SIM_TOKEN_WORD,   // names, mnemonics with their suffixes, directives
+    TK_SIM_TOKEN_NUMBER, // as written
+    TK_SIM_TOKEN_STRING, // without its quotes
+    TK_SIM_TOKEN_PUNCT   // one character
+} tk_sim_token_kind;
+
+typedef struct tk_sim_token {
+    tk_sim_token_kind kind;
+    const char *at;
+    uint32_t n, line;
+} tk_sim_token;
+
+typedef enum tk_sim_symbol_kind {
+    TK_SIM_SYMBOL_REG,   // slot, type; a predicate too
+    TK_SIM_SYMBOL_RANGE, // %r<8>: %r0 to %r7
+    TK_SIM_SYMBOL_PARAM, // of the entry: offset
+    TK_SIM_SYMBOL_LOCAL, // offset
+    TK_SIM_SYMBOL_VARIABLE,
+    TK_SIM_SYMBOL_LABEL
+} tk_sim_symbol_kind;
+
+typedef struct tk_sim_symbol {
+    const char *name; // interned
+    struct tk_sim_symbol *shadowed; // with the same name, of an outer scope
+    struct tk_sim_symbol *next;     // of the same scope
+    tk_sim_symbol_kind kind;
+    tk_sim_type type;
+    uint32_t depth; // of its scope
+    uint32_t value; // slot, offset, index of a variable or instruction; RANGE: how many
+    bool placed;    // REG: has a slot
+} tk_sim_symbol;
+
+// A branch to a label that was not seen yet.
+typedef struct tk_sim_pending {
+    struct tk_sim_pending *next;
+    const char *name;
+    tk_sim_arg *arg;
+    uint32_t line;
+} tk_sim_pending;
+
+typedef struct tk_sim_scope {
+    tk_sim_symbol *symbols;
+    tk_sim_pending *pending;
+} tk_sim_scope;
+
+typedef struct tk_sim_number {
+    bool is_float;   // 1.5, 0f3F800000, 0d...
+    uint8_t pattern; // 4 or 8: written as the bits of an f32 or f64
+    bool negative;   // a minus stood before it (also applied to bits)
+    uint64_t bits;   // integer; or the bits of an f64 (pattern 0 or 8) or f32 (pattern 4)
+} tk_sim_number;
+
+typedef enum tk_sim_item_kind {
+    TK_SIM_ITEM_SYMBOL,  // a register, label, variable: not looked up yet
+    TK_SIM_ITEM_NUMBER,
+    TK_SIM_ITEM_SINK
+} tk_sim_item_kind;
+
+typedef struct tk_sim_item {
+    tk_sim_item_kind kind;
+    bool negated;
+    const char *name;
+    tk_sim_number number;
+    int64_t plus; // SYMBOL + number
+} tk_sim_item;
+
+typedef enum tk_sim_operand_kind {
+    TK_SIM_OPERAND_ONE,
+    TK_SIM_OPERAND_PAIR,    // a|b
+    TK_SIM_OPERAND_LIST,    // {a, b}
+    TK_SIM_OPERAND_ADDRESS, // [a+4], and [a, {b, c}] with the list's items behind
+    TK_SIM_OPERAND_GROUP    // (a, b): of a call
+} tk_sim_operand_kind;
+
+typedef struct tk_sim_operand_text {
+    tk_sim_operand_kind kind;
+    uint32_t n;
+    tk_sim_item *item;
+} tk_sim_operand_text;
+
+typedef struct tk_sim_reader {
+    tk_arena *arena;
+    tk_sim_program *program;
+    tk_sim_note *error;
+    jmp_buf jump;
+    const char *at, *end; // the text from behind `token` on
+    uint32_t line;
+    tk_sim_token token; // the one to look at
+    tk_names names;
+    tk_sim_symbol **table; // of symbols by name: hashed
+    uint32_t nsymbol, room;
+    tk_sim_scope scope[TK_SIM_MAX_DEPTH];
+    uint32_t depth; // scope[depth] is the innermost
+    tk_sim_entry *entry; // being read, or NULL
+    uint32_t loc;
+    uint32_t *fill_table; // of the entry's fills by value: index + 1
+    uint32_t fill_room;
+    uint32_t sink[2]; // slots for _ of registers and predicates, plus 1
+} tk_sim_reader;
+
+TK_NORETURN void tk_sim_refuse(tk_sim_reader *r, const char *fmt, ...) TK_PRINTF(2, 3);
+TK_NORETURN void tk_sim_refuse_at(tk_sim_reader *r, uint32_t line, const char *fmt, ...)
+    TK_PRINTF(3, 4);
+
+// ---- read_lex.c
+void tk_sim_next(tk_sim_reader *r); // to the next token
+bool tk_sim_is(const tk_sim_reader *r, const char *text);     // a word or a punctuation mark
+bool tk_sim_accept(tk_sim_reader *r, const char *text);       // goes on if it is
+void tk_sim_expect(tk_sim_reader *r, const char *text);
+const char *tk_sim_word(tk_sim_reader *r, const char *what);  // interned; goes on
+tk_sim_number tk_sim_read_number(tk_sim_reader *r);           // with its sign; goes on
+uint64_t tk_sim_read_integer(tk_sim_reader *r, uint64_t most, const char *what);
+const char *tk_sim_token_text(tk_sim_reader *r);              // for messages
+
+// ---- read_names.c
+void tk_sim_scope_open(tk_sim_reader *r);
+void tk_sim_scope_close(tk_sim_reader *r); // resolves labels
+tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_kind kind);
+tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name); // NULL
+void tk_sim_label_ref(tk_sim_reader *r, const char *name, tk_sim_arg *arg);
+uint32_t tk_sim_fill_slot(tk_sim_reader *r, tk_sim_fill_kind kind, uint32_t index, uint64_t bits);
+uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
+
+// ---- read_inst.c
+// Reads one instruction, from its mnemonic to the semicolon, into the entry.
+void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
+
+// ---- match.c
+// What a mnemonic says by this row's pattern; false: another form.
+bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out);
+bool tk_sim_root_is(const tk_sim_row *row, const char *mnemonic, size_t n); // before the first dot
+bool tk_sim_type_of(const char *name, size_t n, tk_sim_type *out);
+
+#endif

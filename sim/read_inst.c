@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction: its operands as written, then fitted to the shape of a row that its mnemonic
+// matches. Several rows may match; the first whose shape fits is taken.
+#include "sim/read.h"
+
+#include <string.h>
+
+// ---- Operands as written
+
+enum { MAX_ITEMS = 320 };
+
+static void read_item(tk_sim_reader *r, tk_sim_item *out) {
+    memset(out, 0, sizeof *out);
+    out->negated = tk_sim_accept(r, "!");
+    if (r->token.kind == TK_SIM_TOKEN_WORD) {
+        out->kind = TK_SIM_ITEM_SYMBOL;
+        out->name = tk_sim_word(r, "a name");
+        if (strcmp(out->name, "_") == 0) {
+            out->kind = TK_SIM_ITEM_SINK;
+        } else if (tk_sim_is(r, "+") || tk_sim_is(r, "-")) {
+            tk_sim_accept(r, "+");
+            out->plus = (int64_t)tk_sim_read_number(r).bits;
+        }
+        return;
+    }
+    out->kind = TK_SIM_ITEM_NUMBER;
+    out->number = tk_sim_read_number(r);
+}
+
+typedef struct item_list {
+    TK_VEC(tk_sim_item) items;
+} item_list;
+
+static void push_item(tk_sim_reader *r, item_list *l) {
+    if (l->items.n == MAX_ITEMS) {
+        tk_sim_refuse(r, "more than %d operands in one list", MAX_ITEMS);
+    }
+    tk_sim_item x;
+    read_item(r, &x);
+    tk_vec_push(r->arena, &l->items, x);
+}
+
+static void read_list(tk_sim_reader *r, item_list *l, const char *close) {
+    while (!tk_sim_accept(r, close)) {
+        push_item(r, l);
+        if (!tk_sim_is(r, close)) {
+            tk_sim_expect(r, ",");
+        }
+    }
+}
+
+static void read_operand(tk_sim_reader *r, tk_sim_operand_text *out) {
+    item_list l = {{0}};
+    if (tk_sim_accept(r, "{")) {
+        out->kind = TK_SIM_OPERAND_LIST;
+        read_list(r, &l, "}");
+    } else if (tk_sim_accept(r, "(")) {
+        out->kind = TK_SIM_OPERAND_GROUP;
+        read_list(r, &l, ")");
+    } else if (tk_sim_accept(r, "[")) {
+        out->kind = TK_SIM_OPERAND_ADDRESS;
+        push_item(r, &l);
+        if (tk_sim_accept(r, ",")) {
+            tk_sim_expect(r, "{");
+            read_list(r, &l, "}");
+        }
+        tk_sim_expect(r, "]");
+    } else {
+        push_item(r, &l);
+        if (tk_sim_accept(r, "|")) {
+            out->kind = TK_SIM_OPERAND_PAIR;
+            push_item(r, &l);
+        }
+    }
+    out->n = l.items.n;
+    out->item = l.items.at;
+}
+
+static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
+    unsigned n = 0;
+    memset(o, 0, TK_SIM_OPERANDS * sizeof *o);
+    while (!tk_sim_accept(r, ";")) {
+        if (n == TK_SIM_OPERANDS) {
+            tk_sim_refuse(r, "more than %d operands", TK_SIM_OPERANDS);
+        }
+        read_operand(r, &o[n++]);
+        if (!tk_sim_is(r, ";")) {
+            tk_sim_expect(r, ",");
+        }
+    }
+    return n;
+}
+
+// ---- Fitting
+
+// One operand of a shape: see ops.def.
+typedef struct spec {
+    bool optional, dest, pred, pair, list, wider, address, label, any;
+    unsigned bits;
+    tk_sim_type type; // of immediates
+} spec;
+
+typedef struct fitting {
+    tk_sim_reader *r;
+    tk_sim_inst *inst;
+    TK_VEC(tk_sim_arg) args;
+    struct {
+        uint32_t arg;
+        const char *label;
+    } label; // the one label of the instruction
+    const char *why;
+} fitting;
+
+static bool misfit(fitting *f, const char *why) {
+    f->why = why;
+    return false;
+}
+
+static tk_sim_type bits_type(unsigned bits) {
+    return bits == 16 ? TK_SIM_B16 : bits == 64 ? TK_SIM_B64 : TK_SIM_B32;
+}
+
+static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
+    memset(out, 0, sizeof *out);
+    if (*s == '?') {
+        out->optional = true;
+        s++;
+    }
+    if (*s == 'a' || *s == 'L') {
+        out->address = *s == 'a';
+        out->label = *s == 'L';
+    } else {
+        out->dest = *s++ == 'd';
+        switch (*s) {
+        case 'p':
+            out->pred = true;
+            break;
+        case 'h':
+            out->bits = 16;
+            break;
+        case 'w':
+            out->bits = 32;
+            break;
+        case 'l':
+            out->bits = 64;
+            break;
+        case 'W':
+            out->bits = 2u * tk_sim_types[i->type[0]].bits;
+            break;
+        case 'r':
+            out->any = true;
+            break;
+        default:
+            out->type = (tk_sim_type)i->type[*s - '0'];
+            out->bits = tk_sim_types[out->type].bits;
+            out->pred = out->type == TK_SIM_PRED;
+            break;
+        }
+        if (*s < '0' || *s > '3') {
+            out->type = bits_type(out->bits);
+        }
+    }
+    for (s++; *s && *s != ' '; s++) {
+        out->list = out->list || *s == '*';
+        out->wider = out->wider || *s == '~';
+        out->pair = out->pair || *s == '|';
+    }
+    return s;
+}
+
+// The bits of an immediate of a type of this many bits.
+static bool number_bits(const tk_sim_number *x, const spec *s, uint64_t *out) {
+    bool is_float = tk_sim_types[s->type].kind == 'f' && !s->any;
+    unsigned bits = s->any ? 64 : s->bits;
+    if (is_float && x->is_float && bits == 32 && x->pattern != 4) {
+        double d;
+        memcpy(&d, &x->bits, sizeof d);
+        float f = (float)d;
+        uint32_t u;
+        memcpy(&u, &f, sizeof u);
+        *out = u;
+        return true;
+    }
+    if (is_float && x->is_float && bits == 64 && x->pattern == 4) {
+        uint32_t u = (uint32_t)x->bits;
+        float f;
+        memcpy(&f, &u, sizeof f);
+        double d = (double)f;
+        memcpy(out, &d, sizeof d);
+        return true;
+    }
+    if (x->is_float && (x->pattern == 4 ? bits != 32 : bits != 64)) {
+        return false;
+    }
+    *out = bits < 64 ? x->bits & ((UINT64_C(1) << bits) - 1) : x->bits;
+    return true;
+}
+
+static void push_arg(fitting *f, tk_sim_arg a) { tk_vec_push(f->r->arena, &f->args, a); }
+
+static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
+    static const struct {
+        const char *name;
+        uint8_t bytes;
+    } special[TK_SIM_SPECIAL_COUNT] = {
+#define TK_SIM_SPECIAL(ID, NAME, BYTES) {NAME, BYTES},
+#include "sim/specials.def"
+    };
+    for (unsigned k = 0; k < TK_SIM_SPECIAL_COUNT; k++) {
+        if (strcmp(special[k].name, x->name) == 0) {
+            bool pred = special[k].bytes == 0;
+            if (s->dest || pred != s->pred || (!pred && !s->any && s->bits > 64)) {
+                return misfit(f, "a special register does not fit here");
+            }
+            f->inst->clock = f->inst->clock ||
+                             (k >= TK_SIM_SPECIAL_CLOCK && k <= TK_SIM_SPECIAL_GLOBALTIMER_HI);
+            push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_SPECIAL, k, 0), 0,
+                                     pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG, special[k].bytes,
+                                     x->negated, 0});
+            return true;
+        }
+    }
+    return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
+}
+
+static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
+    return (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, bits), 0, TK_SIM_ARG_CONST,
+                        (uint8_t)bytes, false, 0};
+}
+
+static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
+    const tk_sim_symbol *y = tk_sim_lookup(f->r, x->name);
+    if (!y) {
+        return fit_special(f, x, s);
+    }
+    unsigned bytes = tk_sim_types[y->type].bits / 8u;
+    switch (y->kind) {
+    case TK_SIM_SYMBOL_REG:
+        if ((y->type == TK_SIM_PRED) != s->pred || x->plus) {
+            return misfit(f, s->pred ? "a predicate is needed" : "a predicate stands here");
+        }
+        if (!s->pred && !s->any && bytes * 8 != s->bits && !(s->wider && bytes * 8 >= s->bits)) {
+            return misfit(f, tk_format(f->r->arena, "'%s' has %u bits; %u are needed", x->name,
+                                       bytes * 8, s->bits));
+        }
+        push_arg(f, (tk_sim_arg){y->value, 0, s->pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG,
+                                 (uint8_t)bytes, x->negated, 0});
+        return true;
+    case TK_SIM_SYMBOL_VARIABLE:
+        if (s->dest || s->pred) {
+            break;
+        }
+        push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value,
+                                                  (uint64_t)x->plus),
+                                 0, TK_SIM_ARG_CONST, 8, false, 0});
+        return true;
+    case TK_SIM_SYMBOL_LOCAL:
+    case TK_SIM_SYMBOL_PARAM:
+        if (s->dest || s->pred) {
+            break;
+        }
+        push_arg(f, constant(f, (uint64_t)(y->value + x->plus), 8));
+        return true;
+    case TK_SIM_SYMBOL_RANGE:
+    case TK_SIM_SYMBOL_LABEL:
+        break;
+    }
+    return misfit(f, tk_format(f->r->arena, "'%s' does not fit here", x->name));
+}
+
+static bool fit_sink(fitting *f, const spec *s) {
+    if (!s->dest) {
+        return misfit(f, "'_' is no source");
+    }
+    uint32_t *sink = &f->r->sink[s->pred];
+    if (!*sink) {
+        *sink = tk_sim_new_slot(f->r, s->pred) + 1;
+    }
+    push_arg(f, (tk_sim_arg){*sink - 1, 0, TK_SIM_ARG_SINK, 8, false, 0});
+    return true;
+}
+
+static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
+    if (x->negated && (!s->pred || s->dest)) {
+        return misfit(f, "'!' needs a predicate");
+    }
+    if (x->kind == TK_SIM_ITEM_SINK) {
+        return fit_sink(f, s);
+    }
+    if (x->kind == TK_SIM_ITEM_SYMBOL) {
+        return fit_symbol(f, x, s);
+    }
+    if (s->dest) {
+        return misfit(f, "a number is no destination");
+    }
+    if (s->pred) {
+        bool set = x->number.bits != 0;
+        push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_PRED, 0, set), 0,
+                                 TK_SIM_ARG_PRED, 0, x->negated, 0});
+        return true;
+    }
+    uint64_t bits;
+    if (!number_bits(&x->number, s, &bits)) {
+        return misfit(f, "this number does not fit the type");
+    }
+    push_arg(f, constant(f, bits, s->any ? 8 : s->bits / 8));
+    return true;
+}
+
+static bool fit_address(fitting *f, const tk_sim_operand_text *o) {
+    if (o->kind != TK_SIM_OPERAND_ADDRESS) {
+        return misfit(f, "an address in brackets is needed");
+    }
+    const tk_sim_item *x = &o->item[0];
+    const tk_sim_symbol *y =
+        x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
+    tk_sim_arg a = {0, 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_GENERIC};
+    if (x->negated || x->kind == TK_SIM_ITEM_SINK || x->plus != (int32_t)x->plus) {
+        return misfit(f, "this is no address");
+    }
+    if (x->kind == TK_SIM_ITEM_NUMBER) {
+        a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, x->number.bits);
+    } else if (!y) {
+        return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
+    } else if (y->kind == TK_SIM_SYMBOL_REG && y->type != TK_SIM_PRED) {
+        a.slot = y->value;
+        a.offset = (int32_t)x->plus;
+        a.bytes = (uint8_t)(tk_sim_types[y->type].bits / 8u);
+    } else if (y->kind == TK_SIM_SYMBOL_VARIABLE) {
+        a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus);
+        a.space = (uint8_t)f->r->program->variables.at[y->value].space;
+    } else if (y->kind == TK_SIM_SYMBOL_PARAM || y->kind == TK_SIM_SYMBOL_LOCAL) {
+        a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, (uint64_t)(y->value + x->plus));
+        a.space = y->kind == TK_SIM_SYMBOL_PARAM ? TK_SIM_PARAM : TK_SIM_LOCAL;
+    } else {
+        return misfit(f, tk_format(f->r->arena, "'%s' is no address", x->name));
+    }
+    push_arg(f, a);
+    for (uint32_t k = 1; k < o->n; k++) { // coordinates
+        spec word = {.bits = 32, .type = TK_SIM_S32};
+        if (!fit_item(f, &o->item[k], &word)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fit_label(fitting *f, const tk_sim_operand_text *o) {
+    if (o->kind != TK_SIM_OPERAND_ONE || o->item[0].kind != TK_SIM_ITEM_SYMBOL ||
+        o->item[0].plus || o->item[0].negated) {
+        return misfit(f, "a label is needed");
+    }
+    f->label.arg = f->args.n + 1;
+    f->label.label = o->item[0].name;
+    push_arg(f, (tk_sim_arg){0, 0, TK_SIM_ARG_LABEL, 0, false, 0});
+    return true;
+}
+
+static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
+    if (s->address) {
+        return fit_address(f, o);
+    }
+    if (s->label) {
+        return fit_label(f, o);
+    }
+    if (o->kind == TK_SIM_OPERAND_PAIR && s->pair && o->n == 2) {
+        spec second = {.dest = true, .pred = true};
+        return fit_item(f, &o->item[0], s) && fit_item(f, &o->item[1], &second);
+    }
+    if (o->kind == TK_SIM_OPERAND_LIST && s->list) {
+        bool ok = o->n > 0 || misfit(f, "an empty list");
+        for (uint32_t k = 0; ok && k < o->n; k++) {
+            ok = fit_item(f, &o->item[k], s);
+        }
+        return ok;
+    }
+    if (o->kind != TK_SIM_OPERAND_ONE) {
+        return misfit(f, "an operand has another form");
+    }
+    return fit_item(f, &o->item[0], s);
+}
+
+static bool fit(fitting *f, const char *shape, const tk_sim_operand_text *o, unsigned n) {
+    unsigned used = 0, place = 0;
+    for (const char *s = shape; *s; place++) {
+        spec x;
+        s = read_spec(s, f->inst, &x);
+        s += *s == ' ';
+        TK_CHECK(f->r->arena, place < TK_SIM_OPERANDS);
+        f->inst->at[place] = (uint16_t)f->args.n;
+        if (used == n) {
+            if (!x.optional) {
+                return misfit(f, "an operand is missing");
+            }
+            continue;
+        }
+        if (!fit_one(f, &o[used], &x)) {
+            return false;
+        }
+        used++;
+    }
+    for (; place <= TK_SIM_OPERANDS; place++) {
+        f->inst->at[place] = (uint16_t)f->args.n;
+    }
+    return used == n || misfit(f, "there are more operands than it takes");
+}
+
+// ---- The instruction
+
+static bool try_row(tk_sim_reader *r, const tk_sim_row *row, uint16_t number, const char *name,
+                    const tk_sim_operand_text *o, unsigned n, tk_sim_inst *out, const char **why) {
+    memset(out, 0, sizeof *out);
+    if (!tk_sim_match(row, name, out)) {
+        return false;
+    }
+    fitting f = {.r = r, .inst = out};
+    if (!fit(&f, row->shape, o, n)) {
+        *why = f.why;
+        return false;
+    }
+    out->name = name;
+    out->row = number;
+    out->klass = (uint8_t)row->klass;
+    out->arg = f.args.at;
+    out->narg = f.args.n;
+    out->exec = row->bind(out);
+    if (!out->exec) {
+        *why = "these suffixes do not go together";
+        return false;
+    }
+    if (f.label.arg) {
+        tk_sim_label_ref(r, f.label.label, &f.args.at[f.label.arg - 1]);
+    }
+    return true;
+}
+
+void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
+    tk_sim_operand_text operand[TK_SIM_OPERANDS];
+    uint32_t line = r->token.line;
+    const char *name = tk_sim_word(r, "an instruction");
+    unsigned n = read_operands(r, operand);
+    size_t rows, root = strcspn(name, ".");
+    const tk_sim_row *row = tk_sim_rows(&rows);
+    const char *why = NULL;
+    bool known = false;
+    for (size_t k = 0; k < rows; k++) {
+        tk_sim_inst i;
+        if (!tk_sim_root_is(&row[k], name, root)) {
+            continue;
+        }
+        known = true;
+        if (try_row(r, &row[k], (uint16_t)k, name, operand, n, &i, &why)) {
+            i.guard = guard;
+            i.guard_slot = guard_slot;
+            i.line = line;
+            i.loc = r->loc;
+            if (r->entry->code.n == TK_SIM_MAX_INSTS) {
+                tk_sim_refuse_at(r, line, "more than %d instructions", TK_SIM_MAX_INSTS);
+            }
+            tk_vec_push(r->arena, &r->entry->code, i);
+            return;
+        }
+    }
+    if (why) {
+        tk_sim_refuse_at(r, line, "instruction '%s': %s", name, why);
+    }
+    tk_sim_refuse_at(r, line, known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'",
+                     name);
+}

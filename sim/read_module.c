@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module around the instructions: directives, variables, entries and their bodies.
+//
+// By hand rather than with flex and bison: what PTX has of grammar is a list of statements, and
+// what it has of difficulty (which operands a mnemonic with its suffixes takes) is the table of
+// instructions, which a grammar would repeat.
+#include "sim/read.h"
+
+#include <string.h>
+
+// ---- Variables
+
+typedef struct declared {
+    tk_sim_type type;
+    uint32_t vector; // 1, 2, 4
+    uint64_t align, count;
+    bool unsized; // name[]
+    const char *name;
+} declared;
+
+static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
+
+static bool read_type(tk_sim_reader *r, tk_sim_type *out) {
+    const tk_sim_token *t = &r->token;
+    bool is = t->kind == TK_SIM_TOKEN_WORD && t->n > 1 && t->at[0] == '.' &&
+              tk_sim_type_of(t->at + 1, t->n - 1, out);
+    if (is) {
+        tk_sim_next(r);
+    }
+    return is;
+}
+
+static void read_align(tk_sim_reader *r, uint64_t *align) {
+    *align = tk_sim_read_integer(r, 4096, "an alignment");
+    if (*align == 0 || (*align & (*align - 1))) {
+        tk_sim_refuse(r, "an alignment must be a power of two");
+    }
+}
+
+// [.align n] [.v2] .type [.ptr ...] name [n]...
+static void read_declared(tk_sim_reader *r, declared *d, uint64_t most) {
+    memset(d, 0, sizeof *d);
+    d->vector = 1;
+    d->count = 1;
+    bool typed = false;
+    while (r->token.kind == TK_SIM_TOKEN_WORD && r->token.at[0] == '.') {
+        uint64_t pointee;
+        if (tk_sim_accept(r, ".align")) {
+            read_align(r, &d->align);
+        } else if (tk_sim_accept(r, ".ptr")) {
+            while (tk_sim_accept(r, ".global") || tk_sim_accept(r, ".shared") ||
+                   tk_sim_accept(r, ".const") || tk_sim_accept(r, ".local")) {
+            }
+            if (tk_sim_accept(r, ".align")) {
+                read_align(r, &pointee);
+            }
+        } else if (tk_sim_accept(r, ".v2")) {
+            d->vector = 2;
+        } else if (tk_sim_accept(r, ".v4")) {
+            d->vector = 4;
+        } else if (!typed && read_type(r, &d->type)) {
+            typed = true;
+        } else {
+            tk_sim_refuse(r, "unknown attribute %s of a declaration", tk_sim_token_text(r));
+        }
+    }
+    if (!typed) {
+        tk_sim_refuse(r, "a declaration without a type");
+    }
+    d->name = tk_sim_word(r, "a name");
+    while (tk_sim_accept(r, "[")) {
+        if (tk_sim_accept(r, "]")) {
+            d->unsized = true;
+            continue;
+        }
+        d->count *= tk_sim_read_integer(r, most, "a number of elements");
+        if (d->count > most) {
+            tk_sim_refuse(r, "'%s' is larger than %llu bytes", d->name, (unsigned long long)most);
+        }
+        tk_sim_expect(r, "]");
+    }
+}
+
+static uint64_t element_bytes(const declared *d) { return tk_sim_types[d->type].bits / 8u; }
+
+static uint64_t alignment(const declared *d) {
+    uint64_t natural = element_bytes(d) * d->vector;
+    return d->align ? d->align : natural ? natural : 1;
+}
+
+static uint64_t declared_bytes(tk_sim_reader *r, const declared *d, uint64_t most) {
+    uint64_t bytes = element_bytes(d) * d->vector * d->count;
+    if (d->type == TK_SIM_PRED || bytes > most) {
+        tk_sim_refuse(r, "'%s' is larger than %llu bytes, or a predicate", d->name,
+                      (unsigned long long)most);
+    }
+    return bytes;
+}
+
+// ---- Initialisers
+
+typedef struct bytes {
+    TK_VEC(unsigned char) data;
+} bytes;
+
+static void push_value(tk_sim_reader *r, bytes *b, uint64_t value, uint64_t size) {
+    for (uint64_t k = 0; k < size; k++) {
+        tk_vec_push(r->arena, &b->data, (unsigned char)(value >> (8 * k)));
+    }
+}
+
+static void read_address_value(tk_sim_reader *r, bytes *b, uint64_t size, uint32_t in) {
+    tk_sim_reloc x = {.in = in, .at = b->data.n};
+    x.generic = tk_sim_accept(r, "generic");
+    if (x.generic) {
+        tk_sim_expect(r, "(");
+    }
+    const char *name = tk_sim_word(r, "a variable");
+    const tk_sim_symbol *s = tk_sim_lookup(r, name);
+    if (!s || s->kind != TK_SIM_SYMBOL_VARIABLE || size != 8) {
+        tk_sim_refuse(r, "'%s' is no variable whose address fits here", name);
+    }
+    x.of = s->value;
+    if (x.generic) {
+        tk_sim_expect(r, ")");
+    }
+    if (tk_sim_is(r, "+") || tk_sim_is(r, "-")) {
+        tk_sim_accept(r, "+");
+        x.plus = (int64_t)tk_sim_read_number(r).bits;
+    }
+    tk_vec_push(r->arena, &r->program->relocs, x);
+    push_value(r, b, 0, size);
+}
+
+static void read_value(tk_sim_reader *r, bytes *b, const declared *d, uint32_t in) {
+    if (tk_sim_accept(r, "{")) {
+        while (!tk_sim_accept(r, "}")) {
+            if (tk_sim_is(r, "{")) {
+                tk_sim_refuse(r, "initialisers in initialisers are not known");
+            }
+            read_value(r, b, d, in);
+            if (!tk_sim_is(r, "}")) {
+                tk_sim_expect(r, ",");
+            }
+        }
+    } else if (r->token.kind == TK_SIM_TOKEN_WORD) {
+        read_address_value(r, b, element_bytes(d), in);
+    } else {
+        tk_sim_number x = tk_sim_read_number(r);
+        if (x.is_float && x.pattern != element_bytes(d) && !(d->type == TK_SIM_F64)) {
+            tk_sim_refuse(r, "this number does not fit the type");
+        }
+        push_value(r, b, x.bits, element_bytes(d));
+    }
+}
+
+// ---- Variables of the module
+
+// Places `n` bytes in what a space has so far.
+static uint64_t place(uint64_t *used, uint64_t n, uint64_t align) {
+    uint64_t at = align_up(*used, align);
+    *used = at + n;
+    return at;
+}
+
+static void read_initialiser(tk_sim_reader *r, const declared *d, uint32_t index) {
+    bytes b = {{0}};
+    uint64_t most = r->program->variables.at[index].bytes;
+    read_value(r, &b, d, index);
+    if (d->unsized) {
+        r->program->variables.at[index].bytes = b.data.n;
+    } else if (b.data.n > most) {
+        tk_sim_refuse(r, "'%s' has more values than room", d->name);
+    }
+    uint64_t size = r->program->variables.at[index].bytes;
+    unsigned char *data = tk_alloc(r->arena, size);
+    if (b.data.n) {
+        memcpy(data, b.data.at, b.data.n);
+    }
+    r->program->variables.at[index].data = data;
+}
+
+static void read_variable(tk_sim_reader *r, tk_sim_space space, bool external) {
+    declared d;
+    uint64_t most = space == TK_SIM_SHARED ? TK_SIM_MAX_SHARED : TK_SIM_MAX_VARIABLES;
+    tk_sim_program *p = r->program;
+    read_declared(r, &d, most);
+    uint32_t index = p->variables.n;
+    tk_sim_declare(r, d.name, TK_SIM_SYMBOL_VARIABLE)->value = index;
+    tk_sim_variable v = {.name = d.name, .space = space};
+    v.dynamic = space == TK_SIM_SHARED && external && d.unsized;
+    v.bytes = d.unsized ? 0 : declared_bytes(r, &d, most);
+    tk_vec_push(r->arena, &p->variables, v);
+    if (tk_sim_accept(r, "=")) {
+        if (space == TK_SIM_SHARED) {
+            tk_sim_refuse(r, "shared memory has no initial values");
+        }
+        read_initialiser(r, &d, index);
+    } else if (d.unsized && !v.dynamic) {
+        tk_sim_refuse(r, "'%s' has no size", d.name);
+    } else if (external && !v.dynamic) {
+        tk_sim_refuse(r, "'%s' is of another module", d.name);
+    }
+    uint64_t shared = p->shared_bytes;
+    uint64_t *used = space == TK_SIM_SHARED   ? &shared
+                     : space == TK_SIM_GLOBAL ? &p->global_bytes
+                                              : &p->const_bytes;
+    p->variables.at[index].offset = // dynamic: its alignment, until all others have their places
+        v.dynamic ? alignment(&d) : place(used, p->variables.at[index].bytes, alignment(&d));
+    if (*used > most) {
+        tk_sim_refuse(r, "variables of more than %llu bytes", (unsigned long long)most);
+    }
+    p->shared_bytes = (uint32_t)shared;
+    tk_sim_expect(r, ";");
+}
+
+// ---- Statements of a body
+
+static void read_registers(tk_sim_reader *r) {
+    tk_sim_type type;
+    if (!read_type(r, &type) || tk_sim_types[type].bits > 64) {
+        tk_sim_refuse(r, "registers of type %s are not known", tk_sim_token_text(r));
+    }
+    do {
+        const char *name = tk_sim_word(r, "a register");
+        bool range = tk_sim_accept(r, "<");
+        tk_sim_symbol *s =
+            tk_sim_declare(r, name, range ? TK_SIM_SYMBOL_RANGE : TK_SIM_SYMBOL_REG);
+        s->type = type;
+        if (range) {
+            s->value = (uint32_t)tk_sim_read_integer(r, 99999999, "a number of registers");
+            tk_sim_expect(r, ">");
+        }
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, ";");
+}
+
+// A thread's own memory: .local, and the .param in which calls hand over arguments.
+static void read_local(tk_sim_reader *r) {
+    declared d;
+    read_declared(r, &d, TK_SIM_MAX_LOCAL);
+    uint64_t used = r->entry->local_bytes;
+    uint64_t at = place(&used, declared_bytes(r, &d, TK_SIM_MAX_LOCAL), alignment(&d));
+    if (used > TK_SIM_MAX_LOCAL) {
+        tk_sim_refuse(r, "a thread's own memory of more than %d bytes", TK_SIM_MAX_LOCAL);
+    }
+    r->entry->local_bytes = (uint32_t)used;
+    tk_sim_declare(r, d.name, TK_SIM_SYMBOL_LOCAL)->value = TK_SIM_LOCAL_BASE + (uint32_t)at;
+    tk_sim_expect(r, ";");
+}
+
+static void read_loc(tk_sim_reader *r) {
+    uint32_t number[3];
+    for (unsigned k = 0; k < 3; k++) {
+        number[k] = (uint32_t)tk_sim_read_integer(r, UINT32_MAX, "a number of .loc");
+    }
+    while (tk_sim_accept(r, ",")) { // function_name L [+ n], inlined_at F L C
+        tk_sim_word(r, "an attribute of .loc");
+        while (r->token.kind == TK_SIM_TOKEN_NUMBER || tk_sim_is(r, "+") ||
+               (r->token.kind == TK_SIM_TOKEN_WORD && r->token.at[0] == '$')) {
+            tk_sim_next(r);
+        }
+    }
+    const tk_sim_program *p = r->program;
+    const tk_sim_loc *last = &p->locs.at[r->loc];
+    if (number[1] == 0) {
+        return; // line 0: of no line; the one before stays
+    }
+    if (last->file != number[0] || last->line != number[1] || last->column != number[2]) {
+        tk_sim_loc l = {number[0], number[1], number[2]};
+        tk_vec_push(r->arena, &r->program->locs, l);
+        r->loc = r->program->locs.n - 1;
+    }
+}
+
+static void read_pragma(tk_sim_reader *r) {
+    while (r->token.kind == TK_SIM_TOKEN_STRING) {
+        tk_sim_next(r);
+        tk_sim_accept(r, ",");
+    }
+    tk_sim_expect(r, ";");
+}
+
+static bool read_body_directive(tk_sim_reader *r) {
+    if (tk_sim_accept(r, ".reg")) {
+        read_registers(r);
+    } else if (tk_sim_accept(r, ".local") || tk_sim_accept(r, ".param")) {
+        read_local(r);
+    } else if (tk_sim_accept(r, ".shared")) {
+        read_variable(r, TK_SIM_SHARED, false);
+    } else if (tk_sim_accept(r, ".global")) {
+        read_variable(r, TK_SIM_GLOBAL, false);
+    } else if (tk_sim_accept(r, ".const")) {
+        read_variable(r, TK_SIM_CONST, false);
+    } else if (tk_sim_accept(r, ".loc")) {
+        read_loc(r);
+    } else if (tk_sim_accept(r, ".pragma")) {
+        read_pragma(r);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// A label, or an instruction with or without a guard.
+static void read_statement(tk_sim_reader *r) {
+    uint8_t guard = 0;
+    uint32_t slot = 0;
+    if (r->token.kind == TK_SIM_TOKEN_WORD && r->at < r->end && *r->at == ':') {
+        const char *name = tk_sim_word(r, "a label");
+        tk_sim_expect(r, ":");
+        tk_sim_declare(r, name, TK_SIM_SYMBOL_LABEL)->value = r->entry->code.n;
+        return;
+    }
+    if (tk_sim_accept(r, "@")) {
+        guard = tk_sim_accept(r, "!") ? 2 : 1;
+        const char *name = tk_sim_word(r, "a predicate");
+        const tk_sim_symbol *s = tk_sim_lookup(r, name);
+        if (!s || s->kind != TK_SIM_SYMBOL_REG || s->type != TK_SIM_PRED) {
+            tk_sim_refuse(r, "'%s' is no predicate", name);
+        }
+        slot = s->value;
+    }
+    if (r->token.kind == TK_SIM_TOKEN_WORD && r->token.at[0] == '.') {
+        tk_sim_refuse(r, "unknown directive %s", tk_sim_token_text(r));
+    }
+    tk_sim_read_inst(r, guard, slot);
+}
+
+static void read_body(tk_sim_reader *r) {
+    uint32_t outer = r->depth;
+    tk_sim_scope_open(r);
+    while (r->depth > outer) {
+        if (tk_sim_accept(r, "{")) {
+            tk_sim_scope_open(r);
+        } else if (tk_sim_accept(r, "}")) {
+            tk_sim_scope_close(r);
+        } else if (!tk_sim_accept(r, ";") && !read_body_directive(r)) {
+            read_statement(r);
+        }
+    }
+}
+
+// ---- Entries
+
+static void read_params(tk_sim_reader *r) {
+    tk_sim_entry *e = r->entry;
+    uint64_t used = 0;
+    if (!tk_sim_accept(r, "(")) {
+        return;
+    }
+    while (!tk_sim_accept(r, ")")) {
+        declared d;
+        tk_sim_expect(r, ".param");
+        read_declared(r, &d, 32764);
+        uint64_t n = declared_bytes(r, &d, 32764);
+        tk_sim_param p = {d.name, (uint32_t)place(&used, n, alignment(&d)), (uint32_t)n};
+        if (used > 32764) {
+            tk_sim_refuse(r, "parameters of more than 32764 bytes");
+        }
+        tk_vec_push(r->arena, &e->params, p);
+        tk_sim_declare(r, d.name, TK_SIM_SYMBOL_PARAM)->value = p.offset;
+        if (!tk_sim_is(r, ")")) {
+            tk_sim_expect(r, ",");
+        }
+    }
+    e->param_bytes = (uint32_t)used;
+}
+
+static void read_three(tk_sim_reader *r, uint32_t *out) {
+    out[1] = out[2] = 1;
+    for (unsigned k = 0; k < 3; k++) {
+        out[k] = (uint32_t)tk_sim_read_integer(r, UINT32_MAX, "a number of threads");
+        if (k < 2 && !tk_sim_accept(r, ",")) {
+            return;
+        }
+    }
+}
+
+static void read_bounds(tk_sim_reader *r) {
+    tk_sim_entry *e = r->entry;
+    uint32_t ignored[3];
+    for (;;) {
+        if (tk_sim_accept(r, ".reqntid")) {
+            read_three(r, e->reqntid);
+        } else if (tk_sim_accept(r, ".maxntid")) {
+            read_three(r, e->maxntid);
+        } else if (tk_sim_accept(r, ".reqnctapercluster")) {
+            read_three(r, e->cluster);
+        } else if (tk_sim_accept(r, ".minnctapersm") || tk_sim_accept(r, ".maxnctapersm") ||
+                   tk_sim_accept(r, ".maxnreg") || tk_sim_accept(r, ".maxclusterrank")) {
+            read_three(r, ignored);
+        } else if (tk_sim_accept(r, ".pragma")) {
+            read_pragma(r);
+        } else if (!tk_sim_accept(r, ".explicitcluster") &&
+                   !tk_sim_accept(r, ".blocksareclusters")) {
+            return;
+        }
+    }
+}
+
+static void read_entry(tk_sim_reader *r) {
+    tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
+    e->name = tk_sim_word(r, "a name");
+    r->entry = e;
+    r->loc = 0;
+    r->fill_table = NULL;
+    r->fill_room = 0;
+    r->sink[0] = r->sink[1] = 0;
+    tk_sim_scope_open(r);
+    read_params(r);
+    read_bounds(r);
+    tk_sim_expect(r, "{");
+    read_body(r);
+    tk_sim_scope_close(r);
+    tk_vec_push(r->arena, &r->program->entries, e);
+    r->entry = NULL;
+}
+
+// A declaration of a function of the system; instructions that call it know it by its name.
+static void read_function(tk_sim_reader *r) {
+    while (!tk_sim_accept(r, ";")) {
+        if (r->token.kind == TK_SIM_TOKEN_END || tk_sim_is(r, "{")) {
+            tk_sim_refuse(r, "functions other than entries are not known");
+        }
+        tk_sim_next(r);
+    }
+}
+
+// ---- The module
+
+static void read_version(tk_sim_reader *r) {
+    unsigned major = 0, minor = 0;
+    const tk_sim_token *t = &r->token;
+    bool ok = t->kind == TK_SIM_TOKEN_NUMBER && t->n == 3 && t->at[1] == '.';
+    if (ok) {
+        major = (unsigned)(t->at[0] - '0');
+        minor = (unsigned)(t->at[2] - '0');
+    }
+    if (!ok || major > 9 || minor > 9) {
+        tk_sim_refuse(r, "expected a version, not %s", tk_sim_token_text(r));
+    }
+    r->program->version = major * 10 + minor;
+    tk_sim_next(r);
+}
+
+static void skip_section(tk_sim_reader *r) {
+    tk_sim_word(r, "a section");
+    tk_sim_expect(r, "{");
+    while (!tk_sim_accept(r, "}")) {
+        if (r->token.kind == TK_SIM_TOKEN_END) {
+            tk_sim_refuse(r, "a section without an end");
+        }
+        tk_sim_next(r);
+    }
+}
+
+static void read_file(tk_sim_reader *r) {
+    uint32_t number = (uint32_t)tk_sim_read_integer(r, 65535, "a file's number");
+    if (r->token.kind != TK_SIM_TOKEN_STRING) {
+        tk_sim_refuse(r, "expected a file's name, not %s", tk_sim_token_text(r));
+    }
+    while (r->program->files.n <= number) {
+        tk_vec_push(r->arena, &r->program->files, (const char *)NULL);
+    }
+    r->program->files.at[number] = tk_strndup(r->arena, r->token.at, r->token.n);
+    tk_sim_next(r);
+    while (tk_sim_accept(r, ",")) {
+        tk_sim_read_number(r);
+    }
+}
+
+static void read_linked(tk_sim_reader *r) {
+    bool external = tk_sim_is(r, ".extern");
+    while (tk_sim_accept(r, ".extern") || tk_sim_accept(r, ".visible") ||
+           tk_sim_accept(r, ".weak") || tk_sim_accept(r, ".common")) {
+    }
+    if (tk_sim_accept(r, ".entry")) {
+        read_entry(r);
+    } else if (tk_sim_accept(r, ".func")) {
+        read_function(r);
+    } else if (tk_sim_accept(r, ".shared")) {
+        read_variable(r, TK_SIM_SHARED, external);
+    } else if (tk_sim_accept(r, ".global")) {
+        read_variable(r, TK_SIM_GLOBAL, external);
+    } else if (tk_sim_accept(r, ".const")) {
+        read_variable(r, TK_SIM_CONST, external);
+    } else {
+        tk_sim_refuse(r, "unknown directive %s", tk_sim_token_text(r));
+    }
+}
+
+static void read_module(tk_sim_reader *r) {
+    tk_sim_next(r);
+    while (r->token.kind != TK_SIM_TOKEN_END) {
+        if (tk_sim_accept(r, ".version")) {
+            read_version(r);
+        } else if (tk_sim_accept(r, ".target")) {
+            r->program->target = tk_sim_word(r, "a target");
+            while (tk_sim_accept(r, ",")) {
+                tk_sim_word(r, "a target");
+            }
+        } else if (tk_sim_accept(r, ".address_size")) {
+            if (tk_sim_read_integer(r, 64, "an address's size") != 64) {
+                tk_sim_refuse(r, "addresses of 32 bits are not known");
+            }
+        } else if (tk_sim_accept(r, ".file")) {
+            read_file(r);
+        } else if (tk_sim_accept(r, ".section")) {
+            skip_section(r);
+        } else if (tk_sim_accept(r, ".pragma")) {
+            read_pragma(r);
+        } else {
+            read_linked(r);
+        }
+    }
+    if (!r->program->target || !r->program->version) {
+        tk_sim_refuse(r, "a module without .version and .target");
+    }
+}
+
+// Dynamic shared memory lies behind all that has a size; all of it begins at one place.
+static void place_dynamic(tk_sim_program *p) {
+    uint64_t align = 1;
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        const tk_sim_variable *v = &p->variables.at[k];
+        align = v->dynamic && v->offset > align ? v->offset : align;
+    }
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        tk_sim_variable *v = &p->variables.at[k];
+        if (v->dynamic) {
+            v->offset = align_up(TK_SIM_SHARED_BASE + p->shared_bytes, align) - TK_SIM_SHARED_BASE;
+        }
+    }
+}
+
+tk_sim_program *tk_sim_read(tk_arena *arena, const char *ptx, size_t size, tk_sim_note *error) {
+    tk_sim_reader *r = TK_NEW(arena, tk_sim_reader);
+    memset(error, 0, sizeof *error);
+    r->arena = arena;
+    r->error = error;
+    r->at = ptx;
+    r->end = ptx + size;
+    r->line = 1;
+    tk_names_init(&r->names, arena);
+    r->program = TK_NEW(arena, tk_sim_program);
+    tk_vec_push(arena, &r->program->locs, ((tk_sim_loc){0, 0, 0}));
+    if (setjmp(r->jump) != 0) {
+        return NULL;
+    }
+    read_module(r);
+    place_dynamic(r->program);
+    return r->program;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults as texts with places, what a stuck block waits for, and the sums of the counters.
+#include "sim/machine.h"
+
+#include <stdlib.h>
+
+tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i) {
+    tk_sim_place at = {0};
+    if (i) {
+        const tk_sim_loc *l = &p->locs.at[i->loc];
+        at.ptx_line = i->line;
+        if (i->loc) {
+            at.file = l->file < p->files.n ? p->files.at[l->file] : NULL;
+            at.line = l->line;
+            at.column = l->column;
+        }
+    }
+    return at;
+}
+
+// ---- Faults
+
+static const char *index_text(tk_arena *a, const uint32_t *x, const uint32_t *extent) {
+    return extent[1] == 1 && extent[2] == 1 ? tk_format(a, "%u", x[0])
+                                            : tk_format(a, "(%u, %u, %u)", x[0], x[1], x[2]);
+}
+
+tk_sim_flow tk_sim_fail(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const char *id,
+                        const char *fmt, ...) {
+    tk_sim_grid *g = w->grid;
+    tk_sim_fault *f = &g->result->fault;
+    if (f->id) { // the first one counts
+        return TK_SIM_FAULT;
+    }
+    va_list args;
+    va_start(args, fmt);
+    const char *text = tk_vformat(g->arena, fmt, args);
+    va_end(args);
+    f->id = id;
+    f->text = tk_format(g->arena, "thread %u of block %s: %s", tk_sim_thread(w, lane),
+                        index_text(g->arena, w->block->at, g->launch->grid), text);
+    f->at = tk_sim_place_of(g->program, i);
+    return TK_SIM_FAULT;
+}
+
+void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    tk_sim_note n = {tk_vformat(g->arena, fmt, args), tk_sim_place_of(g->program, i)};
+    va_end(args);
+    tk_vec_push(g->arena, &g->result->fault.notes, n);
+}
+
+// ---- A block in which no warp can run
+
+static const char *lanes_text(tk_arena *a, const tk_sim_warp *w, uint32_t lanes) {
+    uint32_t first = tk_sim_thread(w, (uint32_t)__builtin_ctz(lanes));
+    unsigned n = (unsigned)__builtin_popcount(lanes);
+    return lanes == ~0u ? tk_format(a, "warp %u", w->index)
+           : n == 1     ? tk_format(a, "thread %u", first)
+                        : tk_format(a, "%u threads of warp %u, the first is %u,", n, w->index, first);
+}
+
+static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
+    tk_sim_grid *g = w->grid;
+    uint32_t l = (uint32_t)__builtin_ctz(lanes);
+    const tk_sim_inst *i = &w->code[w->pc[l]];
+    const char *who = lanes_text(g->arena, w, lanes);
+    switch ((tk_sim_wait)w->wait[l]) {
+    case TK_SIM_WAIT_BARRIER: {
+        const tk_sim_barrier *b = &w->block->barrier[w->wait_number[l]];
+        tk_sim_fail_note(g, i, "%s waits at barrier %u, where %u of %u threads have arrived", who,
+                         (unsigned)w->wait_number[l], b->arrived, b->expected);
+        return;
+    }
+    case TK_SIM_WAIT_CLUSTER:
+        tk_sim_fail_note(g, i, "%s waits at the barrier of the cluster", who);
+        return;
+    case TK_SIM_WAIT_ASYNC:
+        tk_sim_fail_note(g, i, "%s waits for asynchronous work", who);
+        return;
+    case TK_SIM_WAIT_WARP:
+    case TK_SIM_WAIT_NONE:
+        break;
+    }
+    tk_sim_fail_note(g, i, "%s waits for other threads of the warp at '%s'", who, i->name);
+}
+
+static uint32_t alike(const tk_sim_warp *w, uint32_t lanes, uint32_t l) {
+    uint32_t same = 0;
+    TK_SIM_EACH(k, lanes) {
+        same |= (uint32_t)(w->pc[k] == w->pc[l] && w->wait[k] == w->wait[l] &&
+                           w->wait_number[k] == w->wait_number[l])
+                << k;
+    }
+    return same;
+}
+
+void tk_sim_report_stuck(tk_sim_block *b) {
+    enum { MOST = 40 };
+    tk_sim_warp *first = NULL;
+    uint32_t lane = 0;
+    bool divergent = false;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        tk_sim_warp *w = &b->warp[k];
+        TK_SIM_EACH(l, w->waiting) {
+            bool apart = w->wait[l] == TK_SIM_WAIT_WARP;
+            if (!first || (apart && !divergent)) {
+                first = w;
+                lane = l;
+                divergent = apart;
+            }
+        }
+    }
+    if (!first) {
+        return;
+    }
+    const tk_sim_inst *i = &first->code[first->pc[lane]];
+    bool barrier = strncmp(i->name, "bar", 3) == 0;
+    tk_sim_fail(first, i, lane, divergent && barrier ? "divergent-barrier" : "deadlock",
+                divergent ? "waits for threads of its warp that never come"
+                          : "waits for threads that never come");
+    uint32_t ended = 0;
+    unsigned notes = 0;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        const tk_sim_warp *w = &b->warp[k];
+        ended += TK_SIM_LANES - (uint32_t)__builtin_popcount(w->alive);
+        for (uint32_t left = w->waiting; left && notes < MOST; notes++) {
+            uint32_t same = alike(w, left, (uint32_t)__builtin_ctz(left));
+            note_waiting(w, same);
+            left &= ~same;
+        }
+    }
+    ended -= b->nwarp * TK_SIM_LANES - b->threads;
+    if (ended) {
+        tk_sim_fail_note(b->grid, NULL, "%u threads have ended", ended);
+    }
+}
+
+// ---- Counters
+
+static void add(tk_sim_count *to, const tk_sim_count *c) {
+    to->warps += c->warps;
+    to->threads += c->threads;
+    to->global_requests += c->global_requests;
+    to->global_sectors += c->global_sectors;
+    to->shared_requests += c->shared_requests;
+    to->shared_wavefronts += c->shared_wavefronts;
+    to->shared_conflicts += c->shared_conflicts;
+    to->async_bytes += c->async_bytes;
+    to->barrier_waits += c->barrier_waits;
+}
+
+static int by_place(const void *a, const void *b) {
+    const tk_sim_line *x = a, *y = b;
+    int names = x->file && y->file ? strcmp(x->file, y->file) : (x->file != NULL) - (y->file != NULL);
+    return names ? names : (x->line > y->line) - (x->line < y->line);
+}
+
+void tk_sim_sum(tk_arena *arena, const tk_sim_program *p, const char *entry,
+                const tk_sim_result *result, tk_sim_counters *out) {
+    memset(out, 0, sizeof *out);
+    const tk_sim_entry *e = NULL;
+    for (uint32_t k = 0; k < p->entries.n; k++) {
+        e = strcmp(p->entries.at[k]->name, entry) == 0 ? p->entries.at[k] : e;
+    }
+    if (!e || e->code.n != result->ncount) {
+        return;
+    }
+    out->line = TK_NEW_ARRAY(arena, tk_sim_line, e->code.n + 1);
+    for (uint32_t k = 0; k < e->code.n; k++) {
+        const tk_sim_inst *i = &e->code.at[k];
+        tk_sim_place at = tk_sim_place_of(p, i);
+        add(&out->total, &result->count[k]);
+        add(&out->by_class[i->klass], &result->count[k]);
+        out->line[k] = (tk_sim_line){at.file, at.line, result->count[k]};
+    }
+    qsort(out->line, e->code.n, sizeof *out->line, by_place);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < e->code.n; k++) {
+        if (n > 0 && by_place(&out->line[n - 1], &out->line[k]) == 0) {
+            add(&out->line[n - 1].count, &out->line[k].count);
+        } else {
+            out->line[n++] = out->line[k];
+        }
+    }
+    out->nline = n;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses of shared memory are ordered, and reads of what nobody wrote.
+//
+// Each byte keeps its last write and two reads since; each is a record of who, where in the code,
+// and when. Words that are only accessed whole share one cell; the first narrower access splits
+// them. Of more than two readers that nothing orders, the first and the last are kept.
+//
+// When. A meeting of the whole block begins a new epoch: what is of an earlier one is ordered
+// before everything that follows. Within an epoch each thread has a clock, which goes on whenever
+// the thread hands over its past (release), and a row: how far it knows the clock of each other
+// thread. An access is ordered before a thread's next one if the thread knows its clock. The
+// threads of a warp share a row until they synchronise one by one.
+#include "sim/machine.h"
+
+enum { CELL = 3, POINTS = 64, EPOCHS = 0xffff, CLOCKS = 0xffff };
+
+typedef struct record {
+    uint16_t epoch; // 0: none
+    uint16_t clock;
+    uint32_t thread : 11;
+    uint32_t atomic : 1;
+    uint32_t inst : 20;
+} record;
+
+typedef struct cell {
+    record write, read[CELL - 1];
+} cell;
+
+typedef struct row {
+    uint32_t *known; // [threads]; NULL: not made yet
+    bool valid;      // in this epoch; else nothing is known
+} row;
+
+struct tk_sim_shadow {
+    tk_arena *arena;
+    uint32_t nword, threads;
+    uint32_t epoch, first; // now; of this block
+    cell *word;            // [nword]
+    bool *split;           // [nword]
+    cell *byte;            // [nword * 4]; NULL until a word is split
+    uint16_t *clock;       // [threads]
+    bool clocked;          // a clock is not 1
+    row *lane;             // [threads]
+    row warp[TK_SIM_MAX_WARPS];
+    row point[POINTS];
+};
+
+struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t threads) {
+    struct tk_sim_shadow *s = TK_NEW(arena, struct tk_sim_shadow);
+    s->arena = arena;
+    s->nword = (bytes + 3) / 4;
+    s->threads = (threads + TK_SIM_LANES - 1) / TK_SIM_LANES * TK_SIM_LANES;
+    s->word = TK_NEW_ARRAY(arena, cell, s->nword + 1);
+    s->split = TK_NEW_ARRAY(arena, bool, s->nword + 1);
+    s->clock = TK_NEW_ARRAY(arena, uint16_t, s->threads);
+    s->lane = TK_NEW_ARRAY(arena, row, s->threads);
+    return s;
+}
+
+static void forget_rows(struct tk_sim_shadow *s) {
+    if (!s->clocked) {
+        return;
+    }
+    s->clocked = false;
+    for (uint32_t t = 0; t < s->threads; t++) {
+        s->clock[t] = 1;
+        s->lane[t].valid = false;
+    }
+    for (uint32_t k = 0; k < TK_SIM_MAX_WARPS; k++) {
+        s->warp[k].valid = false;
+    }
+    for (uint32_t k = 0; k < POINTS; k++) {
+        s->point[k].valid = false;
+    }
+}
+
+void tk_sim_shadow_all(struct tk_sim_shadow *s) {
+    if (s->epoch == EPOCHS) { // the records' epochs wrap: those of this block become the oldest
+        for (size_t k = 0; k < s->nword * (size_t)(s->byte ? 5 : 1); k++) {
+            cell *c = k < s->nword ? &s->word[k] : &s->byte[k - s->nword];
+            bool written = c->write.epoch >= s->first;
+            memset(c->read, 0, sizeof c->read);
+            c->write.epoch = written;
+        }
+        s->first = s->epoch = 1;
+    }
+    s->epoch++;
+    forget_rows(s);
+}
+
+void tk_sim_shadow_begin(struct tk_sim_shadow *s) {
+    s->clocked = true;
+    tk_sim_shadow_all(s);
+    s->first = s->epoch;
+    memset(s->split, 0, s->nword * sizeof *s->split);
+}
+
+// ---- Rows
+
+static void make_valid(struct tk_sim_shadow *s, row *r) {
+    if (!r->known) {
+        r->known = TK_NEW_ARRAY(s->arena, uint32_t, s->threads);
+    } else if (!r->valid) {
+        memset(r->known, 0, s->threads * sizeof *r->known);
+    }
+    r->valid = true;
+    s->clocked = true;
+}
+
+static void join(const struct tk_sim_shadow *s, row *to, const row *from) {
+    if (from->valid) {
+        for (uint32_t t = 0; t < s->threads; t++) {
+            to->known[t] = to->known[t] < from->known[t] ? from->known[t] : to->known[t];
+        }
+    }
+}
+
+static const row *row_of(const struct tk_sim_shadow *s, uint32_t thread) {
+    return s->lane[thread].valid ? &s->lane[thread] : &s->warp[thread / TK_SIM_LANES];
+}
+
+static bool lanes_apart(const struct tk_sim_shadow *s, uint32_t warp) {
+    bool apart = false;
+    for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
+        apart = apart || s->lane[warp * TK_SIM_LANES + l].valid;
+    }
+    return apart;
+}
+
+// The row that is the thread's alone.
+static row *own_row(struct tk_sim_shadow *s, uint32_t thread) {
+    row *r = &s->lane[thread];
+    if (!r->valid) {
+        make_valid(s, r);
+        join(s, r, &s->warp[thread / TK_SIM_LANES]);
+    }
+    return r;
+}
+
+// The clocks of these lanes go on; where one cannot, everything so far counts as ordered.
+static void tick(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes) {
+    s->clocked = true;
+    TK_SIM_EACH(l, lanes) {
+        if (s->clock[warp * TK_SIM_LANES + l]++ == CLOCKS) {
+            tk_sim_shadow_all(s);
+            return;
+        }
+    }
+}
+
+// The past of these lanes, added to a row.
+static void gather_past(const struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, row *to) {
+    join(s, to, &s->warp[warp]);
+    TK_SIM_EACH(l, lanes) {
+        uint32_t t = warp * TK_SIM_LANES + l;
+        join(s, to, &s->lane[t]);
+        to->known[t] = to->known[t] < s->clock[t] ? s->clock[t] : to->known[t];
+    }
+}
+
+void tk_sim_shadow_release(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point) {
+    if (lanes) {
+        make_valid(s, &s->point[point]);
+        gather_past(s, warp, lanes, &s->point[point]);
+        tick(s, warp, lanes);
+    }
+}
+
+void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point) {
+    if (!lanes || !s->point[point].valid) {
+        return;
+    }
+    if (lanes == ~0u && !lanes_apart(s, warp)) {
+        make_valid(s, &s->warp[warp]);
+        join(s, &s->warp[warp], &s->point[point]);
+        return;
+    }
+    TK_SIM_EACH(l, lanes) {
+        join(s, own_row(s, warp * TK_SIM_LANES + l), &s->point[point]);
+    }
+}
+
+void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point) { s->point[point].valid = false; }
+
+void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes) {
+    if (lanes == ~0u) {
+        make_valid(s, &s->warp[warp]);
+        gather_past(s, warp, lanes, &s->warp[warp]);
+        for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
+            s->lane[warp * TK_SIM_LANES + l].valid = false;
+        }
+    } else {
+        row *first = own_row(s, warp * TK_SIM_LANES + (uint32_t)__builtin_ctz(lanes));
+        gather_past(s, warp, lanes, first);
+        TK_SIM_EACH(l, lanes) { join(s, own_row(s, warp * TK_SIM_LANES + l), first); }
+    }
+    tick(s, warp, lanes);
+}
+
+// ---- Cells
+
+static bool exists(const struct tk_sim_shadow *s, record r) { return r.epoch >= s->first; }
+
+static bool ordered(const struct tk_sim_shadow *s, record r, uint32_t thread) {
+    if (r.epoch < s->epoch || r.thread == thread) {
+        return true;
+    }
+    const row *k = row_of(s, thread);
+    return k->valid && k->known[r.thread] >= r.clock;
+}
+
+typedef struct finding {
+    const char *what; // NULL: nothing
+    record other;
+} finding;
+
+static finding check_read(const struct tk_sim_shadow *s, cell *c, record me) {
+    if (!exists(s, c->write)) {
+        return (finding){"reads", {0, 0, 0, 0, 0}};
+    }
+    if (!ordered(s, c->write, me.thread) && !(c->write.atomic && me.atomic)) {
+        return (finding){"wrote", c->write};
+    }
+    bool first = !exists(s, c->read[0]) || ordered(s, c->read[0], me.thread);
+    c->read[first ? 0 : 1] = me;
+    return (finding){NULL, me};
+}
+
+static finding check_write(const struct tk_sim_shadow *s, cell *c, record me, bool same) {
+    bool written = exists(s, c->write);
+    same = same && written;
+    if (written && !same && !ordered(s, c->write, me.thread) && !(c->write.atomic && me.atomic)) {
+        return (finding){"wrote", c->write};
+    }
+    for (unsigned k = 0; k < CELL - 1; k++) {
+        record r = c->read[k];
+        if (!same && exists(s, r) && !ordered(s, r, me.thread) && !(r.atomic && me.atomic)) {
+            return (finding){"read", r};
+        }
+    }
+    c->write = me;
+    memset(c->read, 0, sizeof c->read);
+    return (finding){NULL, me};
+}
+
+static finding check_cell(const struct tk_sim_shadow *s, cell *c, record me, tk_sim_access access,
+                          bool same) {
+    if (access == TK_SIM_READ) {
+        return check_read(s, c, me);
+    }
+    if (access == TK_SIM_ATOMIC && !exists(s, c->write)) {
+        return (finding){"reads", {0, 0, 0, 0, 0}};
+    }
+    return check_write(s, c, me, same && access == TK_SIM_WRITE);
+}
+
+static cell *bytes_of(struct tk_sim_shadow *s, uint32_t word) {
+    if (!s->byte) {
+        s->byte = TK_NEW_ARRAY(s->arena, cell, (size_t)s->nword * 4 + 4);
+    }
+    cell *b = &s->byte[(size_t)word * 4];
+    if (!s->split[word]) {
+        for (unsigned k = 0; k < 4; k++) {
+            b[k] = s->word[word];
+        }
+        s->split[word] = true;
+    }
+    return b;
+}
+
+static void report(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                   tk_sim_access access, const finding *f) {
+    const char *does = access == TK_SIM_READ    ? "reads"
+                       : access == TK_SIM_WRITE ? "writes"
+                                                : "updates";
+    uint32_t address = TK_SIM_SHARED_BASE + offset;
+    if (f->other.epoch == 0) {
+        tk_sim_fail(w, i, lane, "uninitialised",
+                    "%s shared memory at 0x%x, which nobody has written", does, address);
+        return;
+    }
+    const tk_sim_inst *other = &w->code[f->other.inst];
+    tk_sim_fail(w, i, lane, "race",
+                "%s shared memory at 0x%x, which thread %u %s, and nothing orders the two", does,
+                address, (unsigned)f->other.thread, f->what);
+    tk_sim_fail_note(w->grid, other, "thread %u %s it here", (unsigned)f->other.thread, f->what);
+}
+
+bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                          uint32_t bytes, tk_sim_access access, bool same_value) {
+    struct tk_sim_shadow *s = w->block->shadow;
+    uint32_t thread = tk_sim_thread(w, lane);
+    record me = {(uint16_t)s->epoch, s->clock[thread], thread & 0x7ff, access == TK_SIM_ATOMIC,
+                 tk_sim_index(w, i) & 0xfffff};
+    for (uint32_t at = offset, end = offset + bytes; at < end;) {
+        uint32_t word = at / 4;
+        bool whole = at % 4 == 0 && end - at >= 4 && !s->split[word];
+        cell *c = whole ? &s->word[word] : &bytes_of(s, word)[at % 4];
+        finding f = check_cell(s, c, me, access, same_value);
+        if (f.what) {
+            report(w, i, lane, at, access, &f);
+            return false;
+        }
+        at += whole ? 4 : 1;
+    }
+    return true;
+}
