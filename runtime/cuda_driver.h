@@ -159,7 +159,8 @@ typedef struct gpu_variant {
     const char *notes; // of its compile, as text
     tk_module *module; // only the grid region
     tk_plan *grid;
-    struct gpu_loaded *loaded; // under gpu_lock
+    const tk_sim_program *simulated; // decoded, where it is the simulator's; else NULL
+    struct gpu_loaded *loaded;       // under gpu_lock
 } gpu_variant;
 
 // A variant in a device. Owned by both: goes with whichever goes first.
@@ -184,6 +185,8 @@ tk_tensor_facts *gpu_facts(tk_work *w, const launch *l);
 bool gpu_facts_hold(const gpu_variant *v, const tk_tensor_facts *now);
 // Finds or makes the variant for a launch and loads it. NULL after w's diagnostics.
 gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l);
+// The same for the simulator, which loads nothing.
+const gpu_variant *gpu_simulated(tk_work *w, const tk_target *t, const launch *l);
 void gpu_unload(const tkc_config *c, gpu_loaded *x); // with the context's gpu_lock
 // The module (of a kernel with `n` IR parameters) as an image in `arena`, from the disk cache where
 // it has it, and the compiler's notes, the same from there (cuda_image.c). NULL after w's
@@ -193,6 +196,7 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
 
 // ---- Launches (cuda_launch.c)
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out);
+bool gpu_pack_variant(const launch *l, const gpu_variant *v, tk_arena *arena, gpu_packed *out);
 cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream);
 void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r);
 // A launch of a debug image: waits for its end, hands over what it printed, and reports the assert

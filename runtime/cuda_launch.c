@@ -81,13 +81,10 @@ static void store_slot(const launch *l, const tk_exec_env *env, const tk_param_s
     }
 }
 
-bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out) {
-    (void)device;
-    const gpu_variant *v = l->loaded->variant;
+bool gpu_pack_variant(const launch *l, const gpu_variant *v, tk_arena *arena, gpu_packed *out) {
     const tk_image *i = v->image;
     tk_exec_env env;
     memset(out, 0, sizeof *out);
-    out->loaded = l->loaded;
     if (!count_programs(l, v, &env, &out->programs)) {
         return false;
     }
@@ -100,6 +97,15 @@ bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *
     for (uint32_t k = 0; k < i->nslot; k++) {
         store_slot(l, &env, &i->slot[k], out->block);
     }
+    return true;
+}
+
+bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out) {
+    (void)device;
+    if (!gpu_pack_variant(l, l->loaded->variant, arena, out)) {
+        return false;
+    }
+    out->loaded = l->loaded;
     return true;
 }
 

@@ -76,7 +76,8 @@ static gpu_variant *find_exact(tkc_kernel *k, const char *base, const tk_tensor_
 
 // What was asked for; `fact` becomes what the variant is compiled with.
 typedef struct wanted {
-    cuda_device *device;
+    cuda_device *device; // NULL: the simulator
+    const tk_target *target;
     const launch *l;
     const char *base;
     tk_tensor_facts *fact;
@@ -119,6 +120,18 @@ static tk_module *grid_module(tk_work *w, tk_arena *arena, const launch *l) {
     return m;
 }
 
+// What the simulator does not know is our own fault, but one that must not end the process.
+static bool read_for_simulator(tk_work *w, gpu_variant *v) {
+    tk_sim_note error;
+    v->simulated = tk_sim_read(&v->arena, v->image->ptx, v->image->ptx_size, &error);
+    if (!v->simulated) {
+        work_fail(w, TKC_ERROR_DEVICE, "simulator",
+                  "the simulator cannot read line %u of the PTX: %s", error.at.ptx_line,
+                  tk_strdup(&w->arena, error.text));
+    }
+    return v->simulated != NULL;
+}
+
 static bool fill(tk_work *w, void *arg) {
     wanted *q = arg;
     gpu_variant *v = q->v;
@@ -139,11 +152,15 @@ static bool fill(tk_work *w, void *arg) {
     }
     tk_ptx_opts o;
     memset(&o, 0, sizeof o);
-    o.arch = q->device->target->name;
+    o.arch = q->target->name;
+    o.no_cubin = !q->device;
     o.facts = v->fact;
     o.debug = w->config->debug;
     v->image = gpu_compile(w, &v->arena, m, v->nfact, &o, &v->notes);
-    return v->image && !w->diags.errors;
+    if (!v->image || w->diags.errors) {
+        return false;
+    }
+    return q->device || read_for_simulator(w, v);
 }
 
 static gpu_variant *make(tk_work *w, wanted *q) {
@@ -319,6 +336,9 @@ static bool make_ready(tk_work *w, void *arg) {
     if (!q->v) {
         q->v = make(w, q);
     }
+    if (!q->device) {
+        return q->v != NULL;
+    }
     q->loaded = q->v ? find_loaded(c, q->v, q->device) : NULL;
     if (q->v && !q->loaded) {
         q->loaded = load(w, q);
@@ -329,24 +349,38 @@ static bool make_ready(tk_work *w, void *arg) {
     return q->loaded != NULL;
 }
 
-gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l) {
-    tkc_kernel *k = l->kernel;
-    wanted q = {.device = d, .l = l};
-    q.base = gpu_base_key(w, d->target, l->bound->key);
-    q.fact = gpu_facts(w, l);
-    q.v = find(&q);
-    q.loaded = q.v ? find_loaded(k->program->context, q.v, d) : NULL;
-    if (q.loaded) {
-        return q.loaded;
-    }
+static void make_ready_alone(tk_work *w, wanted *q) {
+    tkc_kernel *k = q->l->kernel;
     bool failed;
     pthread_mutex_lock(&k->compile_lock);
-    work_try(w, make_ready, &q, &failed);
+    work_try(w, make_ready, q, &failed);
     pthread_mutex_unlock(&k->compile_lock);
     if (failed) {
         work_fail_again(w);
     }
+}
+
+gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l) {
+    wanted q = {.device = d, .target = d->target, .l = l};
+    q.base = gpu_base_key(w, d->target, l->bound->key);
+    q.fact = gpu_facts(w, l);
+    q.v = find(&q);
+    q.loaded = q.v ? find_loaded(l->kernel->program->context, q.v, d) : NULL;
+    if (!q.loaded) {
+        make_ready_alone(w, &q);
+    }
     return q.loaded;
+}
+
+const gpu_variant *gpu_simulated(tk_work *w, const tk_target *t, const launch *l) {
+    wanted q = {.target = t, .l = l};
+    q.base = tk_format(&w->arena, "%s|sim", gpu_base_key(w, t, l->bound->key));
+    q.fact = gpu_facts(w, l);
+    q.v = find(&q);
+    if (!q.v) {
+        make_ready_alone(w, &q);
+    }
+    return q.v;
 }
 
 // ---- Ends
@@ -399,7 +433,8 @@ void gpu_describe(tk_buf *b, const gpu_variant *v) {
     for (uint32_t i = 0; i < v->module->funcs.n; i++) {
         f = v->module->funcs.at[i]->is_kernel ? v->module->funcs.at[i] : f;
     }
-    tk_buf_fmt(b, "cuda %s: %.*s", v->image->arch, (int)strcspn(v->base, "|"), v->base);
+    tk_buf_fmt(b, "%s %s: %.*s", v->simulated ? "sim" : "cuda", v->image->arch,
+               (int)strcspn(v->base, "|"), v->base);
     for (uint32_t i = 0; f && i < v->nfact; i++) {
         const tk_irvalue *p = &f->value.at[f->params.at[i]];
         if (p->type->kind == TK_T_TENSOR) {

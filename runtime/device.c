@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// In the order in which "auto" tries them.
-static const device_table *const devices[] = {&device_cuda, &device_cpu};
+// In the order in which "auto" tries them; cpu is always there.
+static const device_table *const devices[] = {&device_cuda, &device_cpu, &device_sim};
 enum { NDEVICES = sizeof devices / sizeof *devices };
 
 const char *tkc_device_list(size_t i) { return i < NDEVICES ? devices[i]->name : NULL; }
@@ -96,13 +96,14 @@ tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **
     }
     *device = NULL;
     if (strcmp(name, "auto") == 0) {
-        for (size_t i = 0; i + 1 < NDEVICES; i++) {
-            tkc_status s = try_open(context, devices[i], 0, device, NULL);
+        for (size_t i = 0; devices[i] != &device_cpu; i++) {
+            tkc_status s = devices[i]->by_name ? TKC_ERROR_DEVICE
+                                               : try_open(context, devices[i], 0, device, NULL);
             if (s != TKC_ERROR_DEVICE) {
                 return s;
             }
         }
-        return try_open(context, devices[NDEVICES - 1], 0, device, report);
+        return try_open(context, &device_cpu, 0, device, report);
     }
     device_open o = {NULL, 0, name};
     const device_table *t = find(name, &o.ordinal);

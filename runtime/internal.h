@@ -17,6 +17,7 @@
 #include "ptx/image.h"
 #include "runtime/stdlib_embed.h"
 #include "runtime/tkc.h"
+#include "sim/sim.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -158,13 +159,14 @@ typedef struct launch {
     tkc_kernel *kernel;
     const tk_unit *unit;
     const tk_bound *bound;
-    const variant *variant;    // set by the cpu device's ready
-    struct gpu_loaded *loaded; // set by the cuda device's ready
-    uint32_t narg;             // those given, in the order of the IR kernel's parameters
-    uint32_t *param;           // index of each in kernel->info->param
-    tkc_tensor *tensor;        // [narg]
-    tk_const *scalar;          // [narg]
-    bool *is_tensor;           // [narg]
+    const variant *variant;              // set by the cpu device's ready
+    struct gpu_loaded *loaded;           // set by the cuda device's ready
+    const struct gpu_variant *simulated; // set by the sim device's ready
+    uint32_t narg;                       // those given, in the order of the IR kernel's parameters
+    uint32_t *param;                     // index of each in kernel->info->param
+    tkc_tensor *tensor;                  // [narg]
+    tk_const *scalar;                    // [narg]
+    bool *is_tensor;                     // [narg]
     const tkc_launch_options *options;
 } launch;
 
@@ -183,6 +185,7 @@ typedef struct gpu_packed {
 typedef struct device_table {
     const char *name;
     bool numbered; // NAME:1 is the second
+    bool by_name;  // never what "auto" finds
     bool (*open)(tk_work *w, tkc_device *d, unsigned ordinal);
     void (*close)(tkc_device *d);
     // Finds or makes the compiled form of the kernel for this launch, loaded where that applies.
@@ -210,7 +213,7 @@ struct tkc_device {
     void *state; // the device's own
 };
 
-extern const device_table device_cpu, device_cuda;
+extern const device_table device_cpu, device_cuda, device_sim;
 
 // ---- What programs say while they run (fault.c)
 const char *index_text(tk_arena *a, const int64_t *index, uint32_t rank); // "3, 0"
@@ -238,6 +241,10 @@ bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs
 bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_plan *plan, tk_exec_env *env,
                  int64_t *total);
 void *frame_alloc(tk_work *w, const tk_plan *plan); // in the work's arena
+
+// Counters of a simulated launch (sim_counters.c).
+const char *sim_counters_plain(tk_arena *a, const tk_sim_counters *c);
+const char *sim_counters_json(tk_arena *a, const char *kernel, const tk_sim_counters *c);
 
 // The build's GPU back end, or NULL; what kernels keep of it (device_cuda.c, cuda_variant.c).
 gpu_compile_fn gpu_backend(const tkc_config *c);

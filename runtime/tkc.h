@@ -8,7 +8,7 @@
 // - program  One source (a file or a string) with what it imports, parsed and checked. Immutable.
 // - kernel   A kernel of a program, with some compile-time parameters set. Compiled when first
 //            launched with arguments that need a new variant; variants are kept.
-// - device   Where kernels run: "cpu", "cuda"; chosen by name.
+// - device   Where kernels run: "cpu", "cuda", "sim"; chosen by name.
 // - tensor   The caller's memory with element type, sizes and strides; never owned, never freed
 //            here.
 // - report   What was found: errors, warnings with places, notes and helps, as text or JSON.
@@ -268,11 +268,13 @@ TKC_API tkc_status tkc_resolve(tkc_kernel *kernel, const tkc_arg *args, size_t n
 
 /* ---- Devices and launches */
 /* "cpu"; "cuda" or "cuda:0", "cuda:1", ...: NVIDIA GPUs; "auto": "cuda" where this build, the
-   driver and the GPU can, else "cpu". Names that are unknown or of no use here fail with
-   TKC_ERROR_DEVICE and a report that says why.
-   The GPU driver is loaded and initialised when the first GPU is opened; after that a forked child
-   cannot use it. A GPU's primary context is kept while the device is open; whatever context is
-   current for a thread stays so over every call. */
+   driver and the GPU can, else "cpu"; "sim", "sim:80", "sim:86", "sim:89", "sim:90": a GPU of that
+   compute capability (9.0 without a number), simulated: the code that a GPU would get runs on the
+   CPU, in the host's memory, and what it does wrong is found. Names that are unknown or of no use
+   here fail with TKC_ERROR_DEVICE and a report that says why. The GPU driver is loaded and
+   initialised when the first GPU is opened; after that a forked child cannot use it. A GPU's
+   primary context is kept while the device is open; whatever context is current for a thread stays
+   so over every call. */
 TKC_API tkc_status tkc_device_open(tkc_context *context, const char *name, tkc_device **device,
                                    tkc_report **report);
 TKC_API void tkc_device_close(tkc_device *device);
@@ -280,18 +282,25 @@ TKC_API const char *tkc_device_name(const tkc_device *device); /* "cpu", "cuda",
 /* Names of the devices that this build knows, and NULL past the end. */
 TKC_API const char *tkc_device_list(size_t i);
 
+/* Counters of a launch as a table and as JSON, which live until the call returns. */
+typedef void (*tkc_counters_fn)(void *user, const char *plain, const char *json);
+
 typedef struct tkc_launch_options {
     size_t size;        /* sizeof(tkc_launch_options): lets the struct grow */
     bool check;         /* cpu: races between programs, output elements that nobody wrote */
-    volatile int *stop; /* cpu: set to nonzero by another thread to end the launch early with
+    volatile int *stop; /* cpu, sim: set to nonzero by another thread to end the launch early with
                            TKC_ERROR_CHECK; may be NULL */
     void *stream;       /* cuda: a CUstream of the device; NULL: its default stream. cpu: unused */
+    uint64_t seed;      /* sim: of the order in which warps and blocks run; 0: one after another */
+    tkc_counters_fn counters; /* sim: what the launch did, when it has ended; may be NULL */
+    void *counters_user;
 } tkc_launch_options;
 
 /* Runs the kernel over its grid. One argument per parameter, in order; trailing optional ones may
    be left out. Checks before anything runs: types, ranks, dimensions, alignment, null data, overlap
    of an out or inout tensor with another, grid. options NULL: none.
-   cpu: waits for the end. On TKC_ERROR_CHECK outputs may be partly written.
+   cpu, sim: waits for the end. On TKC_ERROR_CHECK outputs may be partly written.
+   sim: refuses `check`; whatever it finds (docs/simulator.md) is TKC_ERROR_CHECK.
    cuda: data are addresses of the device (or of memory that it can reach); the launch is put on the
    stream, and what goes wrong while it runs shows at tkc_device_synchronize or another later call.
    The first launch that needs a new variant compiles and loads it; one whose variant is there

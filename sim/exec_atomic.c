@@ -67,7 +67,8 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, u
         }
         uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
         memcpy(&old, p, bytes);
-        uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep);
+        uint64_t now =
+            other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep);
         memcpy(p, &now, bytes);
         if (dest) {
             dest[l] = old;

@@ -122,8 +122,8 @@ tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
     bar->waits += wait ? n : 0;
     if (bar->arrived > want) {
         return tk_sim_fail(w, i, lane, "barrier-overflow",
-                           "%u threads arrive at barrier %u, which is for %u", bar->arrived,
-                           number, want);
+                           "%u threads arrive at barrier %u, which is for %u", bar->arrived, number,
+                           want);
     }
     if (!wait) { // of those that wait, complete() does it
         tk_sim_shadow_release(b->shadow, w->index, lanes, number);

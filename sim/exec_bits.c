@@ -7,8 +7,8 @@
     KIND(NAME##_16, uint64_t, uint16_t, EXPR)                                                      \
     KIND(NAME##_32, uint64_t, uint32_t, EXPR)                                                      \
     KIND(NAME##_64, uint64_t, uint64_t, EXPR)                                                      \
-    TK_SIM_BIND_TYPES(NAME, [TK_SIM_B16] = NAME##_16, [TK_SIM_B32] = NAME##_32,                    \
-                      [TK_SIM_B64] = NAME##_64)
+    TK_SIM_BIND_TYPES(                                                                             \
+        NAME, [TK_SIM_B16] = NAME##_16, [TK_SIM_B32] = NAME##_32, [TK_SIM_B64] = NAME##_64)
 LOGIC(TK_SIM_BINARY, and, x &y)
 LOGIC(TK_SIM_BINARY, or, x | y)
 LOGIC(TK_SIM_BINARY, xor, x ^ y)
@@ -72,12 +72,10 @@ TK_SIM_BIND_ONE(lop3, lop3_32)
 SHIFTS(16, int16_t, uint16_t)
 SHIFTS(32, int32_t, uint32_t)
 SHIFTS(64, int64_t, uint64_t)
-TK_SIM_BIND_TYPES(shl, [TK_SIM_B16] = do_shl_16, [TK_SIM_B32] = do_shl_32,
-                  [TK_SIM_B64] = do_shl_64)
-TK_SIM_BIND_TYPES(shr, [TK_SIM_B16] = do_shr_16, [TK_SIM_U16] = do_shr_16,
-                  [TK_SIM_S16] = do_sar_16, [TK_SIM_B32] = do_shr_32, [TK_SIM_U32] = do_shr_32,
-                  [TK_SIM_S32] = do_sar_32, [TK_SIM_B64] = do_shr_64, [TK_SIM_U64] = do_shr_64,
-                  [TK_SIM_S64] = do_sar_64)
+TK_SIM_BIND_TYPES(shl, [TK_SIM_B16] = do_shl_16, [TK_SIM_B32] = do_shl_32, [TK_SIM_B64] = do_shl_64)
+TK_SIM_BIND_TYPES(shr, [TK_SIM_B16] = do_shr_16, [TK_SIM_U16] = do_shr_16, [TK_SIM_S16] = do_sar_16,
+                  [TK_SIM_B32] = do_shr_32, [TK_SIM_U32] = do_shr_32, [TK_SIM_S32] = do_sar_32,
+                  [TK_SIM_B64] = do_shr_64, [TK_SIM_U64] = do_shr_64, [TK_SIM_S64] = do_sar_64)
 
 // Of the 64 bits y:x the upper half after a shift to the left, or the lower after one to the right.
 static uint32_t funnel(const tk_sim_inst *i, uint32_t x, uint32_t y, uint32_t n) {
@@ -123,7 +121,7 @@ static uint32_t nth_set(uint32_t x, uint32_t base, int32_t n) {
     if (n == 0) {
         return base < 32 && (x >> base & 1) ? base : UINT32_MAX;
     }
-    for (int64_t at = base; at >= 0 && at < 32; at += n > 0 ? 1 : -1) {
+    for (int64_t at = base; at >= 0 && at<32; at += n> 0 ? 1 : -1) {
         if (x >> at & 1) {
             n += n > 0 ? -1 : 1;
             if (n == 0) {

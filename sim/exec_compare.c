@@ -116,9 +116,8 @@ tk_sim_exec *tk_sim_bind_setp(const tk_sim_inst *i) {
 
 // True as the destination's type has it.
 static uint64_t truth(tk_sim_type t) {
-    return tk_sim_types[t].kind == 'f'
-               ? tk_sim_narrow(half_of(t), 1, TK_SIM_ROUND_NEAREST, false)
-               : 0xffffffff;
+    return tk_sim_types[t].kind == 'f' ? tk_sim_narrow(half_of(t), 1, TK_SIM_ROUND_NEAREST, false)
+                                       : 0xffffffff;
 }
 
 static tk_sim_flow set_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
@@ -127,9 +126,7 @@ static tk_sim_flow set_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
     uint32_t low = combine(i, compare(w, i, mask, half, 0), c);
     uint32_t high = half != t ? combine(i, compare(w, i, mask, half, 16), c) : 0;
     uint64_t *d = tk_sim_put(w, &i->arg[0]), one = truth(to);
-    TK_SIM_EACH(l, mask) {
-        d[l] = (low >> l & 1 ? one : 0) | (high >> l & 1 ? one << 16 : 0);
-    }
+    TK_SIM_EACH(l, mask) { d[l] = (low >> l & 1 ? one : 0) | (high >> l & 1 ? one << 16 : 0); }
     return TK_SIM_NEXT;
 }
 

@@ -8,7 +8,9 @@
 
 // ---- Integers
 
-static uint64_t low(uint64_t x, unsigned bits) { return bits < 64 ? x & ((UINT64_C(1) << bits) - 1) : x; }
+static uint64_t low(uint64_t x, unsigned bits) {
+    return bits < 64 ? x & ((UINT64_C(1) << bits) - 1) : x;
+}
 
 static int64_t sign_extended(uint64_t x, unsigned bits) {
     return (int64_t)(x << (64 - bits)) >> (64 - bits);
@@ -92,8 +94,7 @@ static bool to_whole(const tk_sim_inst *i) {
            tk_sim_has(i, TK_SIM_MOD_RMI) || tk_sim_has(i, TK_SIM_MOD_RPI);
 }
 
-static uint64_t float_to_float(const tk_sim_inst *i, tk_sim_type to, tk_sim_type from,
-                               uint64_t x) {
+static uint64_t float_to_float(const tk_sim_inst *i, tk_sim_type to, tk_sim_type from, uint64_t x) {
     tk_sim_round mode = tk_sim_round_of(i);
     bool ftz = tk_sim_has(i, TK_SIM_MOD_FTZ);
     double v = tk_sim_widen(from, x, ftz);
@@ -159,9 +160,9 @@ tk_sim_exec *tk_sim_bind_cvt(const tk_sim_inst *i) {
     if (!fto && !ffrom) {
         bool plain = (to == TK_SIM_U64 && from == TK_SIM_U32 && i->arg[0].bytes == 8) ||
                      (to == TK_SIM_U32 && from == TK_SIM_U64 && i->arg[0].bytes == 4);
-        return rounds(i) || to_whole(i)                        ? NULL
+        return rounds(i) || to_whole(i)                  ? NULL
                : plain && !tk_sim_has(i, TK_SIM_MOD_SAT) ? cvt_plain
-                                                               : cvt_ii;
+                                                         : cvt_ii;
     }
     if (!ffrom) {
         return rounds(i) ? cvt_if : NULL;

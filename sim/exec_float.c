@@ -74,7 +74,12 @@ static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_
         double exact = odd_result(op, x, y, z);
         bool cancels = exact == 0 && (op == ADD || op == SUB || op == FMA);
         if (cancels && mode == TK_SIM_ROUND_DOWN) { // x - x is -0 downwards
-            double sum = op == ADD ? x : op == SUB ? x : x * y, other = op == SUB ? -y : op == ADD ? y : z;
+            double sum = op == ADD   ? x
+                         : op == SUB ? x
+                                     : x * y,
+                   other = op == SUB   ? -y
+                           : op == ADD ? y
+                                       : z;
             exact = signbit(sum) || signbit(other) ? -0.0 : 0.0;
         }
         r = tk_sim_narrow(t, exact, mode, false);

@@ -70,8 +70,8 @@ static uint64_t one(const tk_sim_inst *i, operation op, uint64_t a, uint64_t b, 
     if (op == MIN || op == MAX) {
         return pick(i, t, a, b, op == MAX);
     }
-    double x = value(op, tk_sim_widen(t, a, false), tk_sim_widen(t, b, false),
-                     tk_sim_widen(t, c, false));
+    double x =
+        value(op, tk_sim_widen(t, a, false), tk_sim_widen(t, b, false), tk_sim_widen(t, c, false));
     uint64_t r = tk_sim_narrow(t, x, TK_SIM_ROUND_NEAREST, false);
     r = tk_sim_has(i, TK_SIM_MOD_FTZ) ? tk_sim_flush(t, r) : r;
     r = tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;

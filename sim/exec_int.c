@@ -20,9 +20,9 @@ typedef unsigned __int128 wide_u;
     KIND(NAME##_16, uint64_t, uint16_t, EXPR)                                                      \
     KIND(NAME##_32, uint64_t, uint32_t, EXPR)                                                      \
     KIND(NAME##_64, uint64_t, uint64_t, EXPR)                                                      \
-    TK_SIM_BIND_TYPES(NAME, [TK_SIM_U16] = NAME##_16, [TK_SIM_S16] = NAME##_16,                    \
-                      [TK_SIM_U32] = NAME##_32, [TK_SIM_S32] = NAME##_32,                          \
-                      [TK_SIM_U64] = NAME##_64, [TK_SIM_S64] = NAME##_64)
+    TK_SIM_BIND_TYPES(                                                                             \
+        NAME, [TK_SIM_U16] = NAME##_16, [TK_SIM_S16] = NAME##_16, [TK_SIM_U32] = NAME##_32,        \
+        [TK_SIM_S32] = NAME##_32, [TK_SIM_U64] = NAME##_64, [TK_SIM_S64] = NAME##_64)
 
 SAME(TK_SIM_BINARY, add, x + y)
 SAME(TK_SIM_BINARY, sub, x - y)
@@ -32,11 +32,11 @@ SAME(TK_SIM_UNARY, neg, 0 - x)
 
 // ---- What depends on the sign
 #define TYPED(NAME)                                                                                \
-    TK_SIM_BIND_TYPES(NAME, [TK_SIM_U16] = NAME##_u16, [TK_SIM_S16] = NAME##_s16,                  \
-                      [TK_SIM_U32] = NAME##_u32, [TK_SIM_S32] = NAME##_s32,                        \
-                      [TK_SIM_U64] = NAME##_u64, [TK_SIM_S64] = NAME##_s64)
+    TK_SIM_BIND_TYPES(                                                                             \
+        NAME, [TK_SIM_U16] = NAME##_u16, [TK_SIM_S16] = NAME##_s16, [TK_SIM_U32] = NAME##_u32,     \
+        [TK_SIM_S32] = NAME##_s32, [TK_SIM_U64] = NAME##_u64, [TK_SIM_S64] = NAME##_s64)
 
-#define HIGH(T, U, W, x, y) ((W)((W)(x) * (W)(y)) >> (8 * sizeof(T)))
+#define HIGH(T, U, W, x, y)      ((W)((W)(x) * (W)(y)) >> (8 * sizeof(T)))
 #define MUL_HI(NAME, S, T, U, W) TK_SIM_BINARY(NAME##_##S, T, U, HIGH(T, U, W, x, y))
 SIGNED(MUL_HI, mul_hi)
 UNSIGNED(MUL_HI, mul_hi)

@@ -25,7 +25,8 @@ void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, 
 }
 
 // What a register gets of the bytes of an element.
-static uint64_t loaded(const unsigned char *p, unsigned bytes, bool minus, unsigned register_bytes) {
+static uint64_t loaded(const unsigned char *p, unsigned bytes, bool minus,
+                       unsigned register_bytes) {
     uint64_t x = 0;
     memcpy(&x, p, bytes);
     unsigned up = 64 - 8 * bytes, keep = 64 - 8 * register_bytes;
@@ -68,8 +69,7 @@ static tk_sim_flow run_st(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
         for (unsigned k = 0; k < n; k++) {
             memcpy(value + k * bytes, &tk_sim_get(w, &from[k])[l], bytes);
         }
-        unsigned char *p =
-            tk_sim_at(w, i, l, space, address[l], n * bytes, TK_SIM_WRITE, value);
+        unsigned char *p = tk_sim_at(w, i, l, space, address[l], n * bytes, TK_SIM_WRITE, value);
         if (!p) {
             return TK_SIM_FAULT;
         }

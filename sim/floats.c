@@ -100,8 +100,8 @@ static bool round_up(double rest, bool odd, bool minus, tk_sim_round mode) {
 static uint64_t magnitude_code(const format *f, double x, bool minus, tk_sim_round mode) {
     int exponent;
     frexp(x, &exponent); // x = 0.5..1 * 2^exponent
-    int unit = exponent - 1 - f->man > f->least - f->man ? exponent - 1 - f->man
-                                                         : f->least - f->man;
+    int unit =
+        exponent - 1 - f->man > f->least - f->man ? exponent - 1 - f->man : f->least - f->man;
     double scaled = ldexp(x, -unit), whole = floor(scaled);
     uint64_t m = (uint64_t)whole;
     m += round_up(scaled - whole, m & 1, minus, mode);

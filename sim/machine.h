@@ -66,7 +66,7 @@ typedef struct tk_sim_block {
     uint64_t number;
     uint32_t at[3]; // ctaid
     uint32_t nwarp, threads;
-    tk_sim_warp *warp; // [nwarp]
+    tk_sim_warp *warp;     // [nwarp]
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     struct tk_sim_shadow *shadow;
     unsigned char *local; // [threads][local_bytes]
@@ -143,8 +143,7 @@ typedef enum tk_sim_access { TK_SIM_READ, TK_SIM_WRITE, TK_SIM_ATOMIC } tk_sim_a
 // Where the bytes of one thread's access lie, after all checks; NULL after a fault. Checks order
 // and initialisation of shared memory as well; `value` is what a write writes, or NULL.
 unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
-                         uint64_t address, uint32_t bytes, tk_sim_access access,
-                         const void *value);
+                         uint64_t address, uint32_t bytes, tk_sim_access access, const void *value);
 // The address of a variable of the module.
 uint64_t tk_sim_variable_address(const tk_sim_grid *g, uint32_t index, bool generic);
 // Counts a request of a warp: the addresses of the lanes of the mask.

@@ -45,9 +45,9 @@ void tk_sim_memory_begin(tk_sim_grid *g) {
             memcpy(base + v->offset, v->data, v->bytes);
         }
         if (v->space == TK_SIM_GLOBAL) {
-            g->region[g->nregion++] = (tk_sim_region){
-                (uint64_t)(uintptr_t)(base + v->offset), v->bytes, false,
-                tk_format(g->arena, "variable '%s'", v->name)};
+            g->region[g->nregion++] =
+                (tk_sim_region){(uint64_t)(uintptr_t)(base + v->offset), v->bytes, false,
+                                tk_format(g->arena, "variable '%s'", v->name)};
         }
     }
     qsort(g->region, g->nregion, sizeof *g->region, by_address);
@@ -144,10 +144,9 @@ static unsigned char *global_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
 
 // ---- The other spaces: one piece of memory each
 
-static unsigned char *inside(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                             const char *space, unsigned char *memory, uint64_t base,
-                             uint64_t size, uint64_t address, uint32_t bytes,
-                             tk_sim_access access) {
+static unsigned char *inside(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const char *space,
+                             unsigned char *memory, uint64_t base, uint64_t size, uint64_t address,
+                             uint32_t bytes, tk_sim_access access) {
     if (address >= base && address - base < size && size - (address - base) >= bytes) {
         return memory + (address - base);
     }
@@ -167,8 +166,8 @@ static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
         return NULL;
     }
     bool same = value && memcmp(p, value, bytes) == 0;
-    return tk_sim_shadow_access(w, i, lane, (uint32_t)(address - TK_SIM_SHARED_BASE), bytes,
-                                access, same)
+    return tk_sim_shadow_access(w, i, lane, (uint32_t)(address - TK_SIM_SHARED_BASE), bytes, access,
+                                same)
                ? p
                : NULL;
 }

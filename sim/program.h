@@ -56,8 +56,8 @@ typedef enum tk_sim_arg_kind {
 } tk_sim_arg_kind;
 
 typedef struct tk_sim_arg {
-    uint32_t slot; // ADDRESS: of the base
-    int32_t offset; // ADDRESS: added to the base
+    uint32_t slot;       // ADDRESS: of the base
+    int32_t offset;      // ADDRESS: added to the base
     uint8_t kind, bytes; // of the register: 2, 4, 8
     bool negated;
     uint8_t space; // ADDRESS of a parameter or variable by name
@@ -83,17 +83,18 @@ typedef struct tk_sim_inst {
     uint64_t mods[TK_SIM_MOD_WORDS];
     const tk_sim_arg *arg;
     uint32_t narg;
-    uint16_t at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
+    uint16_t
+        at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
     uint16_t row;
     uint8_t type[TK_SIM_TYPES]; // .type suffixes in order
     uint8_t ntype;
-    uint8_t klass;      // tk_sim_class
-    uint8_t guard;      // 0: always, 1: @p, 2: @!p
-    bool clock;         // reads a special register that changes as time goes on
+    uint8_t klass; // tk_sim_class
+    uint8_t guard; // 0: always, 1: @p, 2: @!p
+    bool clock;    // reads a special register that changes as time goes on
     uint32_t guard_slot;
-    uint32_t line;      // of the PTX
-    uint32_t loc;       // index into locs; 0: none
-    const char *name;   // the mnemonic as written
+    uint32_t line;    // of the PTX
+    uint32_t loc;     // index into locs; 0: none
+    const char *name; // the mnemonic as written
 } tk_sim_inst;
 
 static inline bool tk_sim_has(const tk_sim_inst *i, tk_sim_mod m) {
@@ -156,8 +157,8 @@ typedef struct tk_sim_variable {
     const char *name;
     tk_sim_space space; // GLOBAL, CONST, SHARED
     uint64_t offset, bytes;
-    bool dynamic;               // extern shared, of no size: what the launch gives
-    const unsigned char *data;  // NULL: zeros
+    bool dynamic;              // extern shared, of no size: what the launch gives
+    const unsigned char *data; // NULL: zeros
 } tk_sim_variable;
 
 // An initialiser that is an address: of variable `of`, written to offset `at` of variable `in`.
@@ -175,7 +176,7 @@ typedef struct tk_sim_entry {
     TK_VEC(tk_sim_inst) code;
     uint32_t nreg, npred; // slots
     TK_VEC(tk_sim_fill) fills;
-    uint32_t local_bytes; // a thread
+    uint32_t local_bytes;            // a thread
     uint32_t reqntid[3], maxntid[3]; // 0: not said
     uint32_t cluster[3];
 } tk_sim_entry;
@@ -186,8 +187,8 @@ struct tk_sim_program {
     TK_VEC(tk_sim_entry *) entries;
     TK_VEC(tk_sim_variable) variables;
     TK_VEC(tk_sim_reloc) relocs;
-    TK_VEC(tk_sim_loc) locs;     // 0 is none
-    TK_VEC(const char *) files;  // by .file's number; NULL where there is none
+    TK_VEC(tk_sim_loc) locs;            // 0 is none
+    TK_VEC(const char *) files;         // by .file's number; NULL where there is none
     uint64_t global_bytes, const_bytes; // of all variables of a space
     uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on
 };

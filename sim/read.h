@@ -11,11 +11,11 @@
 
 // Bounds of what a module may ask for, beyond its size in text.
 enum {
-    TK_SIM_MAX_INSTS = 1 << 20,       // an instruction's index has 20 bits in a shadow record
-    TK_SIM_MAX_SHARED = 256 << 10,    // bytes of shared variables
-    TK_SIM_MAX_LOCAL = 512 << 10,     // bytes of local variables a thread
-    TK_SIM_MAX_VARIABLES = 16 << 20,  // bytes of global and constant variables
-    TK_SIM_MAX_DEPTH = 64             // scopes in scopes
+    TK_SIM_MAX_INSTS = 1 << 20,      // an instruction's index has 20 bits in a shadow record
+    TK_SIM_MAX_SHARED = 256 << 10,   // bytes of shared variables
+    TK_SIM_MAX_LOCAL = 512 << 10,    // bytes of local variables a thread
+    TK_SIM_MAX_VARIABLES = 16 << 20, // bytes of global and constant variables
+    TK_SIM_MAX_DEPTH = 64            // scopes in scopes
 };
 
 typedef enum tk_sim_token_kind {
@@ -42,7 +42,7 @@ typedef enum tk_sim_symbol_kind {
 } tk_sim_symbol_kind;
 
 typedef struct tk_sim_symbol {
-    const char *name; // interned
+    const char *name;               // interned
     struct tk_sim_symbol *shadowed; // with the same name, of an outer scope
     struct tk_sim_symbol *next;     // of the same scope
     tk_sim_symbol_kind kind;
@@ -73,7 +73,7 @@ typedef struct tk_sim_number {
 } tk_sim_number;
 
 typedef enum tk_sim_item_kind {
-    TK_SIM_ITEM_SYMBOL,  // a register, label, variable: not looked up yet
+    TK_SIM_ITEM_SYMBOL, // a register, label, variable: not looked up yet
     TK_SIM_ITEM_NUMBER,
     TK_SIM_ITEM_SINK
 } tk_sim_item_kind;
@@ -112,7 +112,7 @@ typedef struct tk_sim_reader {
     tk_sim_symbol **table; // of symbols by name: hashed
     uint32_t nsymbol, room;
     tk_sim_scope scope[TK_SIM_MAX_DEPTH];
-    uint32_t depth; // scope[depth] is the innermost
+    uint32_t depth;      // scope[depth] is the innermost
     tk_sim_entry *entry; // being read, or NULL
     uint32_t loc;
     uint32_t *fill_table; // of the entry's fills by value: index + 1
@@ -125,14 +125,14 @@ TK_NORETURN void tk_sim_refuse_at(tk_sim_reader *r, uint32_t line, const char *f
     TK_PRINTF(3, 4);
 
 // ---- read_lex.c
-void tk_sim_next(tk_sim_reader *r); // to the next token
-bool tk_sim_is(const tk_sim_reader *r, const char *text);     // a word or a punctuation mark
-bool tk_sim_accept(tk_sim_reader *r, const char *text);       // goes on if it is
+void tk_sim_next(tk_sim_reader *r);                       // to the next token
+bool tk_sim_is(const tk_sim_reader *r, const char *text); // a word or a punctuation mark
+bool tk_sim_accept(tk_sim_reader *r, const char *text);   // goes on if it is
 void tk_sim_expect(tk_sim_reader *r, const char *text);
-const char *tk_sim_word(tk_sim_reader *r, const char *what);  // interned; goes on
-tk_sim_number tk_sim_read_number(tk_sim_reader *r);           // with its sign; goes on
+const char *tk_sim_word(tk_sim_reader *r, const char *what); // interned; goes on
+tk_sim_number tk_sim_read_number(tk_sim_reader *r);          // with its sign; goes on
 uint64_t tk_sim_read_integer(tk_sim_reader *r, uint64_t most, const char *what);
-const char *tk_sim_token_text(tk_sim_reader *r);              // for messages
+const char *tk_sim_token_text(tk_sim_reader *r); // for messages
 
 // ---- read_names.c
 void tk_sim_scope_open(tk_sim_reader *r);

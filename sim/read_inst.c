@@ -212,8 +212,8 @@ static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
             if (s->dest || pred != s->pred || (!pred && !s->any && s->bits > 64)) {
                 return misfit(f, "a special register does not fit here");
             }
-            f->inst->clock = f->inst->clock ||
-                             (k >= TK_SIM_SPECIAL_CLOCK && k <= TK_SIM_SPECIAL_GLOBALTIMER_HI);
+            f->inst->clock =
+                f->inst->clock || (k >= TK_SIM_SPECIAL_CLOCK && k <= TK_SIM_SPECIAL_GLOBALTIMER_HI);
             push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_SPECIAL, k, 0), 0,
                                      pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG, special[k].bytes,
                                      x->negated, 0});
@@ -224,8 +224,12 @@ static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
 }
 
 static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
-    return (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, bits), 0, TK_SIM_ARG_CONST,
-                        (uint8_t)bytes, false, 0};
+    return (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, bits),
+                        0,
+                        TK_SIM_ARG_CONST,
+                        (uint8_t)bytes,
+                        false,
+                        0};
 }
 
 static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
@@ -250,9 +254,9 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         if (s->dest || s->pred) {
             break;
         }
-        push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value,
-                                                  (uint64_t)x->plus),
-                                 0, TK_SIM_ARG_CONST, 8, false, 0});
+        push_arg(f, (tk_sim_arg){
+                        tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus),
+                        0, TK_SIM_ARG_CONST, 8, false, 0});
         return true;
     case TK_SIM_SYMBOL_LOCAL:
     case TK_SIM_SYMBOL_PARAM:
@@ -312,8 +316,7 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o) {
         return misfit(f, "an address in brackets is needed");
     }
     const tk_sim_item *x = &o->item[0];
-    const tk_sim_symbol *y =
-        x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
+    const tk_sim_symbol *y = x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
     tk_sim_arg a = {0, 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_GENERIC};
     if (x->negated || x->kind == TK_SIM_ITEM_SINK || x->plus != (int32_t)x->plus) {
         return misfit(f, "this is no address");
@@ -346,8 +349,8 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o) {
 }
 
 static bool fit_label(fitting *f, const tk_sim_operand_text *o) {
-    if (o->kind != TK_SIM_OPERAND_ONE || o->item[0].kind != TK_SIM_ITEM_SYMBOL ||
-        o->item[0].plus || o->item[0].negated) {
+    if (o->kind != TK_SIM_OPERAND_ONE || o->item[0].kind != TK_SIM_ITEM_SYMBOL || o->item[0].plus ||
+        o->item[0].negated) {
         return misfit(f, "a label is needed");
     }
     f->label.arg = f->args.n + 1;
@@ -464,6 +467,6 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
     if (why) {
         tk_sim_refuse_at(r, line, "instruction '%s': %s", name, why);
     }
-    tk_sim_refuse_at(r, line, known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'",
-                     name);
+    tk_sim_refuse_at(
+        r, line, known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'", name);
 }

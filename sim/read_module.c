@@ -224,8 +224,7 @@ static void read_registers(tk_sim_reader *r) {
     do {
         const char *name = tk_sim_word(r, "a register");
         bool range = tk_sim_accept(r, "<");
-        tk_sim_symbol *s =
-            tk_sim_declare(r, name, range ? TK_SIM_SYMBOL_RANGE : TK_SIM_SYMBOL_REG);
+        tk_sim_symbol *s = tk_sim_declare(r, name, range ? TK_SIM_SYMBOL_RANGE : TK_SIM_SYMBOL_REG);
         s->type = type;
         if (range) {
             s->value = (uint32_t)tk_sim_read_integer(r, 99999999, "a number of registers");

@@ -58,7 +58,7 @@ static const char *lanes_text(tk_arena *a, const tk_sim_warp *w, uint32_t lanes)
     unsigned n = (unsigned)__builtin_popcount(lanes);
     return lanes == ~0u ? tk_format(a, "warp %u", w->index)
            : n == 1     ? tk_format(a, "thread %u", first)
-                        : tk_format(a, "%u threads of warp %u, the first is %u,", n, w->index, first);
+                    : tk_format(a, "%u threads of warp %u, the first is %u,", n, w->index, first);
 }
 
 static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
@@ -153,7 +153,8 @@ static void add(tk_sim_count *to, const tk_sim_count *c) {
 
 static int by_place(const void *a, const void *b) {
     const tk_sim_line *x = a, *y = b;
-    int names = x->file && y->file ? strcmp(x->file, y->file) : (x->file != NULL) - (y->file != NULL);
+    int names =
+        x->file && y->file ? strcmp(x->file, y->file) : (x->file != NULL) - (y->file != NULL);
     return names ? names : (x->line > y->line) - (x->line < y->line);
 }
 

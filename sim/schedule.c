@@ -2,9 +2,9 @@
 // A run: blocks become resident, the schedule picks a warp, the warp runs for a while.
 //
 // Seed 0 runs blocks one after another and each warp until it must wait. Another seed keeps several
-// blocks resident, picks the next warp at random and gives it a random number of instructions; where
-// the threads of a warp have gone different ways, it now and then picks another group than the one
-// at the smallest pc.
+// blocks resident, picks the next warp at random and gives it a random number of instructions;
+// where the threads of a warp have gone different ways, it now and then picks another group than
+// the one at the smallest pc.
 #include "sim/machine.h"
 
 enum {
@@ -101,8 +101,9 @@ void tk_sim_wake(tk_sim_block *b) {
 }
 
 static uint32_t guarded(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes) {
-    return i->guard == 0 ? lanes : lanes & (i->guard == 1 ? w->pred[i->guard_slot]
-                                                          : ~w->pred[i->guard_slot]);
+    return i->guard == 0
+               ? lanes
+               : lanes & (i->guard == 1 ? w->pred[i->guard_slot] : ~w->pred[i->guard_slot]);
 }
 
 typedef enum step { STEP_ON, STEP_REGROUP, STEP_FAULT } step;

@@ -175,9 +175,7 @@ void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lane
         join(s, &s->warp[warp], &s->point[point]);
         return;
     }
-    TK_SIM_EACH(l, lanes) {
-        join(s, own_row(s, warp * TK_SIM_LANES + l), &s->point[point]);
-    }
+    TK_SIM_EACH(l, lanes) { join(s, own_row(s, warp * TK_SIM_LANES + l), &s->point[point]); }
 }
 
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point) { s->point[point].valid = false; }

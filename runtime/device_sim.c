@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device "sim": the PTX of the GPU back end, run on the CPU by the simulator. "sim" is a GPU of
+// compute capability 9.0, "sim:80" one of 8.0, and so on. Its memory is the host's.
+#include "runtime/cuda_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool sim_open(tk_work *w, tkc_device *d, unsigned ordinal) {
+    unsigned cc = ordinal ? ordinal : 90;
+    if (!gpu_backend(w->config)) {
+        work_fail(w, TKC_ERROR_DEVICE, "no-gpu-backend",
+                  "no device '%s': this build has no GPU code generator", d->name);
+        return false;
+    }
+    const tk_target *t = tk_target_for(cc / 10, cc % 10);
+    if (!t || t->cc != cc || cc >= 100) {
+        work_fail(w, TKC_ERROR_DEVICE, "no-gpu",
+                  "no device '%s': what is simulated is sim:80, sim:86, sim:89 and sim:90",
+                  d->name);
+        return false;
+    }
+    d->state = (void *)(uintptr_t)t;
+    return true;
+}
+
+static void sim_close(tkc_device *d) { (void)d; }
+
+static bool sim_ready(tkc_device *device, launch *l) {
+    tk_work *w = l->work;
+    if (l->options && l->options->check) {
+        work_fail(w, TKC_ERROR_LAUNCH, "check-on-gpu",
+                  "device '%s' has no check mode; device cpu has it", device->name);
+        return false;
+    }
+    l->simulated = gpu_simulated(w, device->state, l);
+    return l->simulated && !w->diags.errors;
+}
+
+// ---- Regions: what a launch may touch
+
+static void add_region(const launch *l, uint32_t i, tk_sim_region *region, size_t *n) {
+    const tkc_tensor *t = &l->tensor[i];
+    const tk_kparam *p = &l->kernel->info->param[l->param[i]];
+    int64_t size = (int64_t)tkc_dtype_size(t->dtype), least = 0, most = 0;
+    for (uint32_t a = 0; a < t->rank; a++) {
+        int64_t reach = (t->dim[a] - 1) * t->stride[a];
+        if (t->dim[a] == 0) {
+            return;
+        }
+        least += reach < 0 ? reach : 0;
+        most += reach > 0 ? reach : 0;
+    }
+    region[(*n)++] = (tk_sim_region){(uint64_t)(uintptr_t)t->data + (uint64_t)(least * size),
+                                     (uint64_t)((most - least + 1) * size), p->access == TK_IN,
+                                     tk_format(&l->work->arena, "tensor '%s'", p->name)};
+}
+
+// ---- Faults
+
+// The span that a .loc means, among the kernel's sources.
+static tk_span span_of(const tk_sources *s, const tk_sim_place *at) {
+    const char *name = at->file;
+    if (name && name[0] == '.' && name[1] == '/') {
+        name += 2;
+    }
+    for (uint32_t file = 1; name && file <= s->files.n; file++) {
+        const tk_source *f = tk_source_of(s, file);
+        if (strcmp(f->name, name) == 0 && at->line >= 1 && at->line <= f->lines) {
+            uint32_t begin = f->line[at->line - 1] + (at->column ? at->column - 1 : 0);
+            begin = begin < f->size ? begin : f->size;
+            return (tk_span){file, begin, begin < f->size ? begin + 1 : begin};
+        }
+    }
+    return (tk_span){0, 0, 0};
+}
+
+static const char *ptx_place(tk_arena *a, const tk_sim_place *at) {
+    return at->ptx_line ? tk_format(a, " (line %u of the PTX)", at->ptx_line) : "";
+}
+
+static void report_fault(const launch *l, const tk_sim_fault *f) {
+    tk_work *w = l->work;
+    const tk_sources *s = &l->kernel->sources;
+    tk_diag *d = tk_error(&w->diags, span_of(s, &f->at), f->id, "%s%s", f->text,
+                          ptx_place(&w->arena, &f->at));
+    for (uint32_t k = 0; k < f->notes.n; k++) {
+        const tk_sim_note *n = &f->notes.at[k];
+        tk_note(&w->diags, d, span_of(s, &n->at), "%s%s", n->text, ptx_place(&w->arena, &n->at));
+    }
+    w->status = TKC_ERROR_CHECK;
+}
+
+// ---- Launch
+
+static void sim_launch(tkc_device *device, const launch *l) {
+    (void)device;
+    tk_work *w = l->work;
+    const tk_image *i = l->simulated->image;
+    gpu_packed p;
+    if (!gpu_pack_variant(l, l->simulated, &w->arena, &p) || p.programs == 0) {
+        return;
+    }
+    tk_sim_region *region = TK_NEW_ARRAY(&w->arena, tk_sim_region, l->narg + 1);
+    tk_sim_launch sl = {.entry = i->kernel,
+                        .grid = {p.programs, 1, 1},
+                        .block = {i->threads, 1, 1},
+                        .shared = i->shared,
+                        .params = p.block,
+                        .param_bytes = p.bytes,
+                        .region = region,
+                        .seed = l->options->seed,
+                        .stop = l->options->stop};
+    for (uint32_t k = 0; k < l->narg; k++) {
+        if (l->is_tensor[k]) {
+            add_region(l, k, region, &sl.nregion);
+        }
+    }
+    tk_sim_result result;
+    tk_sim_run(&w->arena, l->simulated->simulated, &sl, &result);
+    if (!result.ok) {
+        report_fault(l, &result.fault);
+    }
+    if (l->options->counters && result.count) {
+        tk_sim_counters c;
+        tk_sim_sum(&w->arena, l->simulated->simulated, i->kernel, &result, &c);
+        l->options->counters(l->options->counters_user, sim_counters_plain(&w->arena, &c),
+                             sim_counters_json(&w->arena, i->kernel, &c));
+    }
+}
+
+// ---- Memory
+
+static bool sim_alloc(tk_work *w, tkc_device *d, size_t bytes, void **p) {
+    return device_cpu.alloc(w, d, bytes, p);
+}
+
+static bool sim_release(tk_work *w, tkc_device *d, void *p) { return device_cpu.release(w, d, p); }
+
+static bool sim_copy(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
+                     tkc_direction direction) {
+    return device_cpu.copy(w, d, to, from, bytes, direction);
+}
+
+static bool sim_synchronize(tk_work *w, tkc_device *d) { return device_cpu.synchronize(w, d); }
+
+const device_table device_sim = {
+    .name = "sim",
+    .numbered = true,
+    .by_name = true,
+    .open = sim_open,
+    .close = sim_close,
+    .ready = sim_ready,
+    .launch = sim_launch,
+    .alloc = sim_alloc,
+    .release = sim_release,
+    .copy = sim_copy,
+    .synchronize = sim_synchronize,
+};
