@@ -100,14 +100,15 @@ void tk_exec_emit_if(tk_planner *p) {
 // Whether op may write its result where it reads `arg`.
 static bool reads_in_place(const tk_planner *p, const tk_op *op, tk_vid arg) {
     const bool elementwise = tk_op_info(op->code)->elementwise || op->code == TK_OP_CAST;
-    if (!elementwise && op->code != TK_OP_DOT) {
+    if (!elementwise && op->code != TK_OP_DOT && op->code != TK_OP_INSERT) {
         return false;
     }
     for (uint32_t i = 0; i < op->nopnd; i++) {
         const tk_pval *x = &p->val[op->opnd[i]];
         const bool same = x->delta == 0 && tk_place_is_dense(&x->place) &&
                           x->place.size == p->val[arg].place.size;
-        if (x->root == arg && (!same || (op->code == TK_OP_DOT && i != 2))) {
+        bool wrong = (op->code == TK_OP_DOT && i != 2) || (op->code == TK_OP_INSERT && i != 0);
+        if (x->root == arg && (!same || wrong)) {
             return false;
         }
     }

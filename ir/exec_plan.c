@@ -228,6 +228,9 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_RESHAPE: tk_exec_emit_reshape(p); return;
     case TK_OP_CONCAT: tk_exec_emit_concat(p); return;
     case TK_OP_INTERLEAVE: tk_exec_emit_interleave(p); return;
+    case TK_OP_EMPTY: tk_exec_emit_empty(p); return;
+    case TK_OP_INSERT: tk_exec_emit_insert(p); return;
+    case TK_OP_EXTRACT: tk_exec_emit_extract(p); return;
     case TK_OP_GATHER: tk_exec_emit_gather(p); return;
     case TK_OP_CAST: tk_exec_emit_cast(p); return;
     case TK_OP_BITCAST: tk_exec_emit_bitcast(p); return;

@@ -43,6 +43,104 @@ void tk_exec_emit_interleave(tk_planner *p) {
     }
 }
 
+// ---- Parts of a tile ----------------------------------------------------------------------------
+
+typedef struct part_step {
+    tk_step h;
+    tk_place part; // of number 0 along each axis, within the tile
+    tk_stream x;   // the same as a sequence (extract)
+    int64_t count[TK_MAX_RANK];
+    size_t number[TK_MAX_RANK];
+    size_t dense; // the part itself, contiguous
+} part_step;
+
+// How far the part is from that of number 0, in bytes.
+static int64_t part_offset(const part_step *s, const tk_run *r) {
+    int64_t at = 0;
+    for (uint32_t i = 0; i < s->part.rank; i++) {
+        int32_t n;
+        memcpy(&n, r->base + s->number[i], sizeof n);
+        const int64_t k = (n % s->count[i] + s->count[i]) % s->count[i];
+        at += k * s->part.dim[i] * s->part.stride[i];
+    }
+    return at;
+}
+
+static tk_exec_code run_insert(const tk_step *h, tk_run *r) {
+    const part_step *s = (const part_step *)h;
+    const uint32_t last = s->part.rank - 1;
+    const int64_t n = s->part.dim[last], runs = tk_place_elems(&s->part) / n;
+    const unsigned char *src = r->base + s->dense;
+    const int64_t first = part_offset(s, r);
+    for (int64_t i = 0; i < runs; i++, src += n * s->part.size) {
+        int64_t rest = i, at = first;
+        for (uint32_t k = last; k-- > 0;) {
+            at += rest % s->part.dim[k] * s->part.stride[k];
+            rest /= s->part.dim[k];
+        }
+        unsigned char *d = r->base + s->part.off + at;
+        tk_copy_run(d, s->part.stride[last], src, s->part.size, (size_t)n, s->part.size);
+    }
+    return TK_EXEC_OK;
+}
+
+static tk_exec_code run_extract(const tk_step *h, tk_run *r) {
+    const part_step *s = (const part_step *)h;
+    const size_t n = (size_t)tk_place_elems(&s->part);
+    tk_stream x = s->x;
+    x.at.off = (size_t)((int64_t)x.at.off + part_offset(s, r));
+    tk_stream_fill(&x, r->base, 0, n, r->base + s->dense);
+    return TK_EXEC_OK;
+}
+
+static void plan_part(tk_planner *p, part_step *s, tk_place tile, const tk_type *part,
+                      uint32_t first) {
+    s->part = tile;
+    for (uint32_t i = 0; i < tile.rank; i++) {
+        s->part.dim[i] = part->dim[i];
+        s->count[i] = tile.dim[i] / part->dim[i];
+        s->number[i] = tk_plan_place(p, p->op->opnd[first + i]).off;
+    }
+    s->x = tk_stream_of(s->part);
+}
+
+typedef struct fill_step {
+    tk_step h;
+    size_t at, bytes;
+} fill_step;
+
+static tk_exec_code run_empty(const tk_step *h, tk_run *r) {
+    const fill_step *s = (const fill_step *)h;
+    memset(r->base + s->at, 0, s->bytes);
+    return TK_EXEC_OK;
+}
+
+void tk_exec_emit_empty(tk_planner *p) {
+    fill_step *s = tk_plan_step(p, sizeof *s, run_empty);
+    const tk_place x = tk_plan_place(p, p->op->res[0]);
+    s->at = x.off;
+    s->bytes = (size_t)tk_place_elems(&x) * x.size;
+}
+
+void tk_exec_emit_insert(tk_planner *p) {
+    const tk_op *op = p->op;
+    const tk_place dst = tk_plan_place(p, op->res[0]), src = tk_plan_place(p, op->opnd[0]);
+    if (src.off != dst.off || !tk_place_is_dense(&src)) {
+        tk_plan_copy(p, dst, src);
+    }
+    const tk_place x = tk_plan_dense(p, tk_plan_place(p, op->opnd[1]));
+    part_step *s = tk_plan_step(p, sizeof *s, run_insert);
+    plan_part(p, s, dst, tk_plan_type(p, op->opnd[1]), 2);
+    s->dense = x.off;
+}
+
+void tk_exec_emit_extract(tk_planner *p) {
+    const tk_op *op = p->op;
+    part_step *s = tk_plan_step(p, sizeof *s, run_extract);
+    plan_part(p, s, tk_plan_place(p, op->opnd[0]), tk_plan_type(p, op->res[0]), 1);
+    s->dense = tk_plan_place(p, op->res[0]).off;
+}
+
 // ---- gather -------------------------------------------------------------------------------------
 
 typedef struct gather_step {

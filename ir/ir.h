@@ -189,7 +189,8 @@ typedef struct tk_module {
     TK_VEC(tk_location) locs; // locs.at[0] is unknown
     tk_notes notes;
     tk_kernel_attrs attrs;
-    int64_t shared; // bytes of shared memory of a program, once they are given out
+    int64_t thread_elems; // of a tile that a thread works on at once, at most; 0: as lower/ decides
+    int64_t shared;       // bytes of shared memory of a program, once they are given out
 } tk_module;
 
 // ---- Building

@@ -305,6 +305,27 @@ tk_layout tk_layout_stretched(const tk_layout *l, unsigned rank, const int64_t *
     return tk_layout_reshape(&r, rank, dim);
 }
 
+tk_layout tk_layout_grow(const tk_layout *l, const unsigned *log) {
+    tk_layout r = *l;
+    uint32_t image[MAX_ELEM_BITS] = {0};
+    for (unsigned i = 0; i < l->rank; i++) {
+        r.log_dim[i] = (uint8_t)(l->log_dim[i] + log[i]);
+    }
+    for (unsigned i = 0; i < l->rank; i++) {
+        unsigned from = tk_layout_shift(l, i), to = tk_layout_shift(&r, i);
+        for (unsigned k = 0; k < l->log_dim[i]; k++) {
+            image[from + k] = 1u << (to + k);
+        }
+    }
+    map(&r, image);
+    for (unsigned i = l->rank; i-- > 0;) {
+        for (unsigned k = 0; k < log[i] && r.regs < TK_MAX_REG_BITS; k++) {
+            r.reg[r.regs++] = 1u << (tk_layout_shift(&r, i) + l->log_dim[i] + k);
+        }
+    }
+    return r;
+}
+
 // ---- Questions ----------------------------------------------------------------------------------
 
 static uint32_t copies(space *s, const uint32_t *v, unsigned n) {

@@ -60,6 +60,10 @@ tk_layout tk_layout_stretched(const tk_layout *l, unsigned rank, const int64_t *
 // The layout of the same tile with axis reduced to extent 1: its bits go to zero.
 tk_layout tk_layout_slice(const tk_layout *l, unsigned axis);
 
+// A tile cut into 1 << log[i] parts along each axis i, each of layout l, with the part's number in
+// the highest registers: the last axis lowest.
+tk_layout tk_layout_grow(const tk_layout *l, const unsigned *log);
+
 // ---- Questions, answered by ranks of small bit matrices
 
 // Lanes and warps that hold copies: a bit is set where a thread with that index bit set holds only

@@ -61,6 +61,9 @@ static unsigned structural_attrs(tk_opcode code) {
     switch (code) {
 #include "ir/ops.def"
     case TK_OP_IOTA:
+    case TK_OP_EMPTY:
+    case TK_OP_INSERT:
+    case TK_OP_EXTRACT:
     case TK_OP_BROADCAST:
     case TK_OP_RESHAPE:
     case TK_OP_CAST:

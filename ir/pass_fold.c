@@ -208,6 +208,9 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_DEINTERLEAVE:
     case TK_OP_FLIP:
     case TK_OP_SLICE:
+    case TK_OP_EMPTY:
+    case TK_OP_INSERT:
+    case TK_OP_EXTRACT:
     case TK_OP_GATHER:
     case TK_OP_CAST:
     case TK_OP_BITCAST:

@@ -215,6 +215,9 @@ static void plan(planner *p) {
 #include "ir/ops.def"
     case TK_OP_CONST:
     case TK_OP_IOTA:
+    case TK_OP_EMPTY:
+    case TK_OP_INSERT:
+    case TK_OP_EXTRACT:
     case TK_OP_BROADCAST:
     case TK_OP_RESHAPE:
     case TK_OP_PERMUTE:

@@ -106,6 +106,16 @@ static bool reduce(tk_verifier *v) {
     return true;
 }
 
+// The part has the tile's layout but for the highest registers.
+static bool part(tk_verifier *v, const tk_layout *tile, const tk_layout *x) {
+    unsigned log[TK_MAX_RANK] = {0};
+    for (unsigned i = 0; i < x->rank; i++) {
+        log[i] = (unsigned)(tile->log_dim[i] - x->log_dim[i]);
+    }
+    tk_layout want = tk_layout_grow(x, log);
+    return equal(v, tile, &want, "the tile");
+}
+
 // ---- Control ------------------------------------------------------------------------------------
 
 // What stands in for result i of the op, here the n values of a list from `skip` on.
@@ -173,6 +183,10 @@ static bool rule(tk_verifier *v) {
         return reshape(v);
     case TK_OP_PERMUTE:
         return permute(v);
+    case TK_OP_INSERT:
+        return equal(v, opnd(v, 0), res(v, 0), "the operand") && part(v, res(v, 0), opnd(v, 1));
+    case TK_OP_EXTRACT:
+        return part(v, opnd(v, 0), res(v, 0));
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
     case TK_OP_REDUCE_FN:
@@ -185,6 +199,7 @@ static bool rule(tk_verifier *v) {
         return loop(v, 0, 0);
     case TK_OP_CONST:
     case TK_OP_IOTA:
+    case TK_OP_EMPTY:
     case TK_OP_CONCAT:
     case TK_OP_INTERLEAVE:
     case TK_OP_DEINTERLEAVE:

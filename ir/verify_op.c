@@ -131,6 +131,36 @@ static bool slice(tk_verifier *v) {
            tk_vshape(v, r, x->rank, dim);
 }
 
+// The tile's extents are multiples of the part's, and there is a number for each axis from operand
+// `first` on.
+static bool part(tk_verifier *v, const tk_type *tile, const tk_type *x, uint32_t first) {
+    if (!tk_vneed(v, tile->rank > 0 && tile->rank == x->rank && tile->dtype == x->dtype,
+                  "%s is no part of %s", tk_type_text(v->a, x), tk_type_text(v->a, tile)) ||
+        !tk_vneed(v, v->op->nopnd == first + tile->rank, "takes a number for each axis")) {
+        return false;
+    }
+    for (unsigned i = 0; i < tile->rank; i++) {
+        const tk_type *n = tk_vopnd(v, first + i);
+        if (!tk_vneed(v, tile->dim[i] % x->dim[i] == 0, "extent %u is no multiple of the part's",
+                      i) ||
+            !tk_vneed(v, n->rank == 0 && n->dtype == TK_I32, "number %u is no i32", i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool insert(tk_verifier *v) {
+    return tk_vneed(v, v->op->nopnd >= 2, "takes a tile, a part and numbers") &&
+           tk_vsame(v, tk_vres(v, 0), tk_vopnd(v, 0), "the result") &&
+           part(v, tk_vopnd(v, 0), tk_vopnd(v, 1), 2);
+}
+
+static bool extract(tk_verifier *v) {
+    return tk_vneed(v, v->op->nopnd >= 1, "takes a tile and numbers") &&
+           part(v, tk_vopnd(v, 0), tk_vres(v, 0), 1);
+}
+
 static bool gather(tk_verifier *v) {
     const tk_type *x = tk_vopnd(v, 0), *index = tk_vopnd(v, 1), *r = tk_vres(v, 0);
     if (!tk_vaxis(v, x) ||
@@ -232,6 +262,12 @@ bool tk_verify_op_types(tk_verifier *v) {
         return tk_vaxis(v, r) && tk_vsame(v, r, tk_vopnd(v, 0), "the result");
     case TK_OP_SLICE:
         return slice(v);
+    case TK_OP_EMPTY:
+        return tk_vneed(v, r->rank > 0, "a scalar");
+    case TK_OP_INSERT:
+        return insert(v);
+    case TK_OP_EXTRACT:
+        return extract(v);
     case TK_OP_GATHER:
         return gather(v);
     case TK_OP_CAST:

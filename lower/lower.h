@@ -24,6 +24,16 @@ void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float
 // rsqrt).
 bool tk_expand_keeps(const tk_func *f, const tk_op *op);
 
+// Large tiles are worked on in loops over their parts (pass_chunk.c). The module's attrs.warps as
+// in layout; its thread_elems, where not 0, says how many elements of a tile a thread may have.
+void tk_pass_chunk(tk_pass_ctx *c);
+
+enum { TK_THREAD_ELEMS = 256 }; // most elements of a tile that a thread has in registers
+
+// Whether v is a tile that each thread keeps in memory, not in registers: one made of parts
+// (`empty`, `insert`), or one of more than `most` elements that control flow hands on.
+bool tk_tile_kept(const tk_func *f, tk_vid v, int64_t most);
+
 // Tiles get layouts (pass_layout.c). The module's attrs.warps says how many warps run a program;
 // where it is 0 it becomes the default.
 void tk_pass_layout(tk_pass_ctx *c);

@@ -27,7 +27,8 @@ typedef struct shape_rule {
     const tk_type *type;
     int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
     unsigned bytes;             // of the narrowest type accessed; 0: none
-    tk_layout *layout;          // once asked for
+    const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
+    const tk_layout *layout;    // once asked for
 } shape_rule;
 
 typedef struct assign {
@@ -39,6 +40,8 @@ typedef struct assign {
     bool *any; // per value: no layout of its own (phase of wishes)
     bool refused;
 } assign;
+
+static const tk_type *type_of(const assign *s, tk_vid v) { return tk_value_type(s->f, v); }
 
 // ---- Shapes
 
@@ -74,8 +77,46 @@ static void vote(assign *s, const tk_op *op) {
     r->bytes = r->bytes == 0 || bytes < r->bytes ? bytes : r->bytes;
 }
 
+// A tile that is kept is laid out by its parts.
+static void vote_part(assign *s, const tk_type *tile, const tk_type *part) {
+    shape_rule *r = rule_of(s, tile);
+    int64_t least = tk_type_elems(r->part ? r->part : tile);
+    r->part = tk_type_elems(part) < least ? part : r->part;
+}
+
+// The tile and the part of an insert or extract.
+static bool parts_of(const assign *s, const tk_op *op, const tk_type **tile, const tk_type **part) {
+    if (op->code != TK_OP_INSERT && op->code != TK_OP_EXTRACT) {
+        return false;
+    }
+    *tile = type_of(s, op->opnd[0]);
+    *part = type_of(s, op->code == TK_OP_INSERT ? op->opnd[1] : op->res[0]);
+    return true;
+}
+
+// A part that is larger than others of its tile is laid out by those, so that it is made of them.
+static void vote_large_part(void *user, tk_op *op) {
+    assign *s = user;
+    const tk_type *tile, *part;
+    if (!parts_of(s, op, &tile, &part)) {
+        return;
+    }
+    const tk_type *least = rule_of(s, tile)->part;
+    bool divides = least && !same_shape(part, tile);
+    for (unsigned i = 0; divides && i < tile->rank; i++) {
+        divides = least->dim[i] <= part->dim[i];
+    }
+    if (divides) {
+        vote_part(s, part, least);
+    }
+}
+
 static void vote_op(void *user, tk_op *op) {
     assign *s = user;
+    const tk_type *tile, *part;
+    if (parts_of(s, op, &tile, &part)) {
+        vote_part(s, tile, part);
+    }
     if (op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
         op->code == TK_OP_ATOMIC_CAS) {
         vote(s, op);
@@ -90,10 +131,29 @@ static unsigned log2_of(int64_t n) {
     return k;
 }
 
+static const tk_layout *keep(assign *s, tk_layout l) {
+    tk_layout *p = TK_NEW(s->a, tk_layout);
+    *p = l;
+    return p;
+}
+
+// The layout of a tile of type t whose parts are in layout l.
+static const tk_layout *grown(assign *s, const tk_layout *l, const tk_type *t) {
+    unsigned log[TK_MAX_RANK];
+    for (unsigned i = 0; i < t->rank; i++) {
+        log[i] = log2_of(t->dim[i]) - l->log_dim[i];
+    }
+    return keep(s, tk_layout_grow(l, log));
+}
+
 // The layout of a shape: see the head of this file.
 static const tk_layout *shape_layout(assign *s, const tk_type *t) {
     shape_rule *r = rule_of(s, t);
     if (r->layout) {
+        return r->layout;
+    }
+    if (r->part) {
+        r->layout = grown(s, shape_layout(s, r->part), t);
         return r->layout;
     }
     uint8_t order[TK_MAX_RANK];
@@ -113,20 +173,12 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
     vec = vec > extent ? extent : vec;
     unsigned spare = total > threads ? total - threads : 0;
     vec = vec > spare ? spare : vec;
-    r->layout = TK_NEW(s->a, tk_layout);
-    *r->layout = tk_layout_blocked(t->rank, t->dim, order, vec, s->log_warps);
+    r->layout = keep(s, tk_layout_blocked(t->rank, t->dim, order, vec, s->log_warps));
     return r->layout;
-}
-
-static const tk_layout *keep(assign *s, tk_layout l) {
-    tk_layout *p = TK_NEW(s->a, tk_layout);
-    *p = l;
-    return p;
 }
 
 // ---- Layouts of values
 
-static const tk_type *type_of(const assign *s, tk_vid v) { return tk_value_type(s->f, v); }
 static bool is_tile(const assign *s, tk_vid v) {
     const tk_type *t = type_of(s, v);
     return t->kind == TK_T_VALUE && t->rank > 0;
@@ -247,7 +299,7 @@ static void across(assign *s, tk_op *op) {
 
 static void yield_in(assign *s, tk_region *r, const tk_vid *like, uint32_t n) {
     tk_op *y = r->last;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; !s->refused && i < n; i++) {
         if (is_tile(s, y->opnd[i])) {
             operand_in(s, y, i, layout_of(s, like[i]));
         }
@@ -257,7 +309,7 @@ static void yield_in(assign *s, tk_region *r, const tk_vid *like, uint32_t n) {
 static void branch(assign *s, tk_op *op) {
     region(s, op->reg[0]);
     region(s, op->reg[1]);
-    for (uint32_t i = 0; i < op->nres; i++) {
+    for (uint32_t i = 0; !s->refused && i < op->nres; i++) {
         tk_vid a = op->reg[0]->last->opnd[i], b = op->reg[1]->last->opnd[i];
         give(s, op->res[i], is_tile(s, a) ? layout_of(s, is_free(s, a) ? b : a) : NULL);
     }
@@ -336,18 +388,23 @@ static void loop_while(assign *s, tk_op *op) {
 
 // ---- Ops
 
+static void refuse(assign *s, const tk_op *op, const char *id, const char *why) {
+    const tk_module *m = s->f->module;
+    tk_span at = op->loc < m->locs.n ? m->locs.at[op->loc].span : (tk_span){0, 0, 0};
+    tk_error(s->c->diags, at, id, "%s", why);
+    s->refused = true;
+}
+
 static bool extents_fit(assign *s, const tk_op *op) {
     for (uint32_t i = 0; i < op->nres; i++) {
         const tk_type *t = type_of(s, op->res[i]);
         unsigned axis;
         if (t->kind == TK_T_VALUE && t->rank > 0 && !tk_layout_fits(t, &axis)) {
-            const tk_module *m = s->f->module;
-            tk_error(s->c->diags,
-                     op->loc < m->locs.n ? m->locs.at[op->loc].span : (tk_span){0, 0, 0}, "extent",
-                     "a tile of extent %lld has no layout: extents must be powers of two, as the "
-                     "pass pad makes them",
-                     (long long)t->dim[axis]);
-            s->refused = true;
+            refuse(s, op, "extent",
+                   tk_format(s->c->scratch,
+                             "a tile of extent %lld has no layout: extents must be powers of two, "
+                             "as the pass pad makes them",
+                             (long long)t->dim[axis]));
             return false;
         }
     }
@@ -371,6 +428,41 @@ static void made_here(assign *s, tk_op *op) {
     }
 }
 
+// The layout of a part of a tile in its shape's layout; NULL, and refused: parts of this shape are
+// no parts of those that the tile is kept in.
+static const tk_layout *part_layout(assign *s, const tk_op *op, const tk_type *tile,
+                                    const tk_type *part) {
+    const tk_layout *l = shape_layout(s, part);
+    if (tk_layout_eq(grown(s, l, tile), shape_layout(s, tile))) {
+        return l;
+    }
+    refuse(s, op, "parts",
+           tk_format(s->c->scratch,
+                     "a tile %s is worked on in parts of several shapes, which cannot be compiled "
+                     "for a GPU yet: use a smaller tile",
+                     tk_type_text(s->c->scratch, tile)));
+    return NULL;
+}
+
+static void insert(assign *s, tk_op *op) {
+    const tk_type *tile = type_of(s, op->opnd[0]);
+    const tk_layout *l = part_layout(s, op, tile, type_of(s, op->opnd[1]));
+    if (l) {
+        operand_in(s, op, 0, shape_layout(s, tile));
+        operand_in(s, op, 1, l);
+        give(s, op->res[0], shape_layout(s, tile));
+    }
+}
+
+static void extract(assign *s, tk_op *op) {
+    const tk_type *tile = type_of(s, op->opnd[0]);
+    const tk_layout *l = part_layout(s, op, tile, type_of(s, op->res[0]));
+    if (l) {
+        operand_in(s, op, 0, shape_layout(s, tile));
+        give(s, op->res[0], l);
+    }
+}
+
 // Every op of the list: a new one does not build before it is taught here.
 static void one(assign *s, tk_op *op) {
     if (!extents_fit(s, op)) {
@@ -391,7 +483,14 @@ static void one(assign *s, tk_op *op) {
         return;
     case TK_OP_CONST:
     case TK_OP_IOTA:
+    case TK_OP_EMPTY:
         made_here(s, op);
+        return;
+    case TK_OP_INSERT:
+        insert(s, op);
+        return;
+    case TK_OP_EXTRACT:
+        extract(s, op);
         return;
     case TK_OP_BROADCAST:
         broadcast(s, op);
@@ -469,6 +568,7 @@ void tk_pass_layout(tk_pass_ctx *c) {
         }
         s.log_warps = log2_of(m->attrs.warps);
         tk_func_walk(s.f, vote_op, &s);
+        tk_func_walk(s.f, vote_large_part, &s);
         region(&s, s.f->body);
     }
     m->level = TK_LEVEL_LAID;

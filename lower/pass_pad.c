@@ -123,6 +123,16 @@ static void print(tk_pad *p, tk_op *op) {
     }
 }
 
+// Padded parts would stand in other places of a padded tile. The pass that makes parts comes later.
+static void parts(tk_pad *p, const tk_op *op) {
+    const tk_vid part = op->code == TK_OP_INSERT ? op->opnd[1] : op->res[0];
+    if (tk_pad_is(p, op->opnd[0], TK_PAD_ALL) || tk_pad_is(p, part, TK_PAD_ALL)) {
+        tk_error(p->c->diags, tk_loc_span(p->c->m, op->loc), "extent",
+                 "'%s' of a tile %s: its extents are no powers of two", tk_op_info(op->code)->name,
+                 tk_type_text(p->c->scratch, tk_pad_real(p, op->opnd[0])));
+    }
+}
+
 static void one(tk_pad *p, tk_op *op) {
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
 #define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
@@ -130,6 +140,7 @@ static void one(tk_pad *p, tk_op *op) {
 #include "ir/ops.def"
     case TK_OP_CONST:
     case TK_OP_IOTA:
+    case TK_OP_EMPTY:
     case TK_OP_BROADCAST:
     case TK_OP_PERMUTE:
     case TK_OP_INTERLEAVE: // the last extent doubles, padded or not
@@ -179,6 +190,10 @@ static void one(tk_pad *p, tk_op *op) {
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
         op->opnd[0] = tk_pad_fill(p, op->opnd[0], TK_PAD_ALL, tk_const_bool(true));
+        break;
+    case TK_OP_INSERT:
+    case TK_OP_EXTRACT:
+        parts(p, op);
         break;
     case TK_OP_PRINT:
         print(p, op);

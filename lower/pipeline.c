@@ -8,6 +8,8 @@
 #define PIPELINE(PASS)                                                                             \
     PASS(pad, TK_TAKES_TILE, "makes the extents of tiles powers of two",                           \
          "first: all others may count on it, and masks are made once by those that follow")        \
+    PASS(chunk, TK_TAKES_TILE, "makes work on large tiles loops over parts of them",               \
+         "before expand: what functions are made of then stands in the loops")                     \
     PASS(expand, TK_TAKES_TILE, "makes math functions sequences of exact ops",                     \
          "before layouts: what it adds is element-wise")                                           \
     PASS(fold, TK_TAKES_NOT_GIVEN, "replaces what is known at compile time",                       \

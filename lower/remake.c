@@ -16,7 +16,7 @@ bool tk_is_free(const tk_func *f, tk_vid v) {
     if (!d) {
         return false;
     }
-    return d->code == TK_OP_CONST || d->code == TK_OP_IOTA ||
+    return d->code == TK_OP_CONST || d->code == TK_OP_IOTA || d->code == TK_OP_EMPTY ||
            (d->code == TK_OP_BROADCAST && !is_tile(f, d->opnd[0]));
 }
 

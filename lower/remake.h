@@ -6,7 +6,7 @@
 
 #include "ir/ir.h"
 
-// Has no layout of its own: a constant, an iota, a scalar that is repeated.
+// Has no layout of its own: a constant, an iota, an empty tile, a scalar that is repeated.
 bool tk_is_free(const tk_func *f, tk_vid v);
 
 // The tile v made in layout l by ops before `at`; 0 where more than a few would be needed. v's own

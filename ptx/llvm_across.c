@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ops that work across threads have in common; see llvm_across.h.
 #include "ptx/llvm_across.h"
+#include "lower/lower.h"
 #include "ptx/llvm_internal.h"
 
-enum { MOST_REGS = 256 };
-
 static bool fits(tk_emit *e, const tk_op *op, tk_vid v) {
-    if (tk_value_type(e->f, v)->kind != TK_T_VALUE || tk_emit_regs(e, v) <= MOST_REGS) {
+    bool hands_on = op->nreg > 0 || op->code == TK_OP_EMPTY || op->code == TK_OP_INSERT ||
+                    op->code == TK_OP_EXTRACT;
+    if (tk_value_type(e->f, v)->kind != TK_T_VALUE || tk_emit_regs(e, v) <= TK_THREAD_ELEMS ||
+        (hands_on && tk_emit_is_kept(e, v))) {
         return true;
     }
     tk_emit_refuse(e, op,
                    "a tile %s in %u warps takes %u registers of each thread, and %d is the most: "
                    "use more warps or a smaller tile",
                    tk_type_text(e->arena, tk_value_type(e->f, v)), e->warps, tk_emit_regs(e, v),
-                   MOST_REGS);
+                   TK_THREAD_ELEMS);
     return false;
 }
 

@@ -9,6 +9,9 @@ static LLVMBasicBlockRef block(tk_emit *e, const char *name) {
 }
 
 static void phis(tk_emit *e, tk_vid v) {
+    if (tk_emit_is_kept(e, v)) { // in one place all the time
+        return;
+    }
     const tk_type *t = tk_value_type(e->f, v);
     LLVMValueRef *out = tk_emit_new(e, v);
     for (uint32_t r = 0; r < tk_emit_regs(e, v); r++) {
@@ -17,6 +20,9 @@ static void phis(tk_emit *e, tk_vid v) {
 }
 
 static void incoming(tk_emit *e, tk_vid phi, tk_vid value, LLVMBasicBlockRef from) {
+    if (tk_emit_is_kept(e, phi)) {
+        return;
+    }
     LLVMValueRef *to = tk_emit_get(e, phi), *x = tk_emit_get(e, value);
     for (uint32_t r = 0; r < tk_emit_regs(e, phi); r++) {
         LLVMAddIncoming(to[r], &x[r], &from, 1);
@@ -24,7 +30,11 @@ static void incoming(tk_emit *e, tk_vid phi, tk_vid value, LLVMBasicBlockRef fro
 }
 
 static void rename_value(tk_emit *e, tk_vid to, tk_vid from) {
-    e->value[to] = tk_emit_get(e, from);
+    if (tk_emit_is_kept(e, from)) {
+        e->kept[to] = e->kept[from];
+    } else {
+        e->value[to] = tk_emit_get(e, from);
+    }
 }
 
 // ---- if
@@ -32,10 +42,16 @@ static void rename_value(tk_emit *e, tk_vid to, tk_vid from) {
 static void branch(tk_emit *e, tk_op *op) {
     LLVMBasicBlockRef side[2] = {block(e, "if"), block(e, "else")}, join = block(e, "endif");
     LLVMBasicBlockRef from[2];
+    for (uint32_t k = 0; k < op->nres; k++) {
+        if (tk_emit_is_kept(e, op->res[k])) {
+            tk_emit_kept_room(e, op->res[k]);
+        }
+    }
     LLVMBuildCondBr(e->b, tk_emit_get(e, op->opnd[0])[0], side[0], side[1]);
     for (int i = 0; i < 2; i++) {
         LLVMPositionBuilderAtEnd(e->b, side[i]);
         tk_emit_region(e, op->reg[i]);
+        tk_emit_kept_yield(e, op->nres, op->reg[i]->last->opnd, op->res);
         from[i] = LLVMGetInsertBlock(e->b);
         LLVMBuildBr(e->b, join);
     }
@@ -87,6 +103,9 @@ static void loop(tk_emit *e, tk_op *op) {
     LLVMValueRef zero = LLVMConstInt(type, 0, 0), one = LLVMConstInt(type, 1, 0);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = block(e, "for"),
                       body = block(e, "do"), end = block(e, "endfor");
+    for (uint32_t k = 0; k < op->nres; k++) {
+        tk_emit_kept_enter(e, op, r->args.at[1 + k], op->opnd[3 + k]);
+    }
     LLVMBuildBr(e->b, head);
     LLVMPositionBuilderAtEnd(e->b, head);
     LLVMValueRef count = LLVMBuildPhi(e->b, type, "trip");
@@ -101,6 +120,7 @@ static void loop(tk_emit *e, tk_op *op) {
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, count, n, ""), body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, r);
+    tk_emit_kept_yield(e, op->nres, r->last->opnd, op->res);
     LLVMValueRef next = LLVMBuildAdd(e->b, tk_emit_get(e, index)[0], step, "");
     LLVMValueRef more = LLVMBuildAdd(e->b, count, one, "");
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
@@ -119,6 +139,9 @@ static void loop_while(tk_emit *e, tk_op *op) {
     const tk_region *cond = op->reg[0], *r = op->reg[1];
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = block(e, "while"),
                       body = block(e, "do"), end = block(e, "endwhile");
+    for (uint32_t k = 0; k < op->nres; k++) {
+        tk_emit_kept_enter(e, op, cond->args.at[k], op->opnd[k]);
+    }
     LLVMBuildBr(e->b, head);
     LLVMPositionBuilderAtEnd(e->b, head);
     for (uint32_t k = 0; k < op->nres; k++) {
@@ -132,6 +155,7 @@ static void loop_while(tk_emit *e, tk_op *op) {
     LLVMBuildCondBr(e->b, tk_emit_get(e, cond->last->opnd[0])[0], body, end);
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, r);
+    tk_emit_kept_yield(e, op->nres, r->last->opnd, op->res);
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
     LLVMBuildBr(e->b, head);
     for (uint32_t k = 0; k < op->nres; k++) {

@@ -24,6 +24,9 @@ LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v) {
             e->value[v][r] = LLVMGetUndef(t);
         }
     }
+    if (!e->value[v] && tk_emit_is_kept(e, v)) {
+        return tk_emit_kept_load(e, v);
+    }
     TK_CHECK(e->arena, e->value[v] != NULL);
     return e->value[v];
 }

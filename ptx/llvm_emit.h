@@ -44,6 +44,8 @@ typedef struct tk_emit {
     LLVMValueRef tid, lane, warp; // i32, made at entry
     unsigned warps;               // of a block, a power of two
     LLVMValueRef **value;         // per tk_vid: its registers; NULL before its definition
+    LLVMValueRef *kept;           // per tk_vid: where a kept tile is (llvm_kept.c); NULL: nowhere
+    uint32_t *uses;               // per tk_vid: operands that it is
     const tk_op *granted_to;      // the op whose shared memory is in use, and its bytes
     uint64_t granted;
     LLVMValueRef *program;         // i32 per grid axis
@@ -72,6 +74,16 @@ LLVMValueRef tk_emit_i64(const tk_emit *e, int64_t x);
 // Memory form and back (bool <-> byte).
 LLVMValueRef tk_emit_to_mem(tk_emit *e, tk_dtype t, LLVMValueRef x);
 LLVMValueRef tk_emit_from_mem(tk_emit *e, tk_dtype t, LLVMValueRef x);
+
+// ---- Kept tiles (llvm_kept.c): in each thread's own memory, register by register
+bool tk_emit_is_kept(const tk_emit *e, tk_vid v);
+void tk_emit_kept_op(tk_emit *e, tk_op *op);                 // empty, insert, extract
+LLVMValueRef *tk_emit_kept_load(const tk_emit *e, tk_vid v); // all registers
+// What a loop carries kept: finds a place for value `arg` of the loop and puts `init` there.
+void tk_emit_kept_enter(tk_emit *e, const tk_op *loop, tk_vid arg, tk_vid init);
+// At the end of a region: n values, where the places of `to` are kept ones, go there.
+void tk_emit_kept_yield(tk_emit *e, uint32_t n, const tk_vid *from, const tk_vid *to);
+void tk_emit_kept_room(tk_emit *e, tk_vid v); // a place of its own
 
 // ---- Elements of a layout
 // Row-major number of the element in register r of this thread: a thread part (cached) xor a

@@ -178,6 +178,10 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
         return tk_emit_simple_op;
+    case TK_OP_EMPTY:
+    case TK_OP_INSERT:
+    case TK_OP_EXTRACT:
+        return tk_emit_kept_op;
     case TK_OP_CONVERT:
     case TK_OP_CONCAT:
     case TK_OP_INTERLEAVE:
@@ -244,10 +248,20 @@ static void tensors(tk_emit *e) {
     }
 }
 
+static void count_uses(void *user, tk_op *op) {
+    tk_emit *e = user;
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        e->uses[op->opnd[i]]++;
+    }
+}
+
 void tk_emit_kernel(tk_emit *e, tk_image *image) {
     const tk_func *f = e->f;
     uint32_t ngrid = f->grid ? f->grid->last->nopnd : 0;
     e->value = TK_NEW_ARRAY(e->arena, LLVMValueRef *, f->value.n);
+    e->kept = TK_NEW_ARRAY(e->arena, LLVMValueRef, f->value.n);
+    e->uses = TK_NEW_ARRAY(e->arena, uint32_t, f->value.n);
+    tk_func_walk((tk_func *)(uintptr_t)f, count_uses, e);
     e->program = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
     e->grid = TK_NEW_ARRAY(e->arena, LLVMValueRef, ngrid + 1);
     tensors(e);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs programs of tests/random_programs.py on the executor at each level of the compiler, and
 // compares bits, a NaN for a NaN (functions with an error bound: within some units in the last
-// place): as built, after the tile passes, padded, and laid out for several numbers of warps, where
-// its PTX is made as well.
+// place): as built, after the tile passes, padded, in parts of few elements, and laid out for
+// several numbers of warps, where its PTX is made as well.
 //
 //     levels [-p FOLDER] STEM ...     STEM.tk and STEM.arg; -p: writes the PTX to FOLDER
 //
@@ -28,7 +28,7 @@ typedef struct program {
     char why[12288];
 } program;
 
-typedef enum { AS_BUILT, PASSES, PADDED, LAID } level;
+typedef enum { AS_BUILT, PASSES, PADDED, CHUNKED, LAID } level;
 
 typedef enum { OK, REFUSED, FAILED } verdict;
 
@@ -190,6 +190,7 @@ typedef struct way {
     level level;
     int warps;
     const char *arch;
+    int64_t thread_elems; // 0: as always
 } way;
 
 static void keep_ptx(const program *p, const tk_image *image) {
@@ -224,10 +225,8 @@ static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
 }
 #endif
 
-static bool pad(e2e_state *s, tk_module *m) {
-    tk_pipeline_opts o = {.only = "pad"};
-    o.table = tk_lower_passes(&o.rows);
-    return tk_pipeline_run(m, NULL, &s->diags, &o) && e2e_verify(s, m, "padded: ");
+static bool lower_to(e2e_state *s, tk_module *m, const char *pass) {
+    return tk_lower(m, tk_lower_target(), NULL, &s->diags, pass, false) && e2e_verify(s, m, pass);
 }
 
 static verdict steps(e2e_state *s, program *p, const way *w) {
@@ -241,7 +240,9 @@ static verdict steps(e2e_state *s, program *p, const way *w) {
         return FAILED;
     }
     m->attrs.warps = w->warps;
-    if (w->level == PADDED && !pad(s, m)) {
+    m->thread_elems = w->thread_elems;
+    if ((w->level == PADDED && !lower_to(s, m, "pad")) ||
+        (w->level == CHUNKED && !lower_to(s, m, "chunk"))) {
         (void)e2e_fine(s);
         return FAILED;
     }
@@ -289,7 +290,7 @@ static verdict run(program *p, const way *w) {
 static verdict judge(program *p) {
     static const int warps[] = {1, 4, 2, 8, 32, 16};
     static const char *const arch[] = {"sm_80", "sm_90a"};
-    way w = {AS_BUILT, 0, ""};
+    way w = {AS_BUILT, 0, "", 0};
     verdict v = run(p, &w);
     if (v != OK) {
         return v;
@@ -309,11 +310,19 @@ static verdict judge(program *p) {
     if (v != OK || !same(p, "padded")) {
         return FAILED;
     }
+    w.level = CHUNKED;
+    w.warps = 1;
+    w.thread_elems = 1;
+    v = run(p, &w);
+    if (v != OK || !same(p, "in parts")) {
+        return FAILED;
+    }
     w.level = LAID;
     for (unsigned i = 0; i < 2; i++) {
         char what[64];
         w.warps = warps[(p->number + i * 3) % 6];
         w.arch = arch[(p->number / 2 + i) % 2];
+        w.thread_elems = i;
         v = run(p, &w);
         snprintf(what, sizeof what, "laid out, %d warps", w.warps);
         if (v == OK && !same(p, what)) {

@@ -57,6 +57,22 @@ static const row rows[] = {
      {1, 1, 9, 6, 3, 4, 5, 2}},
     {TK_OP_FLIP, X8 "%q = flip %a axis=0 : f32[8]\n" R(8), 8, {6, 2, 9, 5, 1, 4, 1, 3}},
     {TK_OP_SLICE, X8 "%q = slice %a axis=0 start=2 : f32[3]\n" R(3), 3, {4, 1, 5}},
+    {TK_OP_EMPTY,
+     X8 "%e = empty : f32[16]\n%k = const 1 : i32\n%f = insert %e, %a, %k : f32[16]\n"
+        "%q = extract %f, %k : f32[8]\n" R(8),
+     8,
+     {3, 1, 4, 1, 5, 9, 2, 6}},
+    {TK_OP_INSERT, // part [1, 0] of 2 x 2, numbers modulo the counts
+     X8 "%m = reshape %a : f32[2, 4]\n%k = const 3 : i32\n%l = const -2 : i32\n"
+        "%p = const 7.0 : f32[1, 2]\n%n = insert %m, %p, %k, %l : f32[2, 4]\n"
+        "%q = reshape %n : f32[8]\n" R(8),
+     8,
+     {3, 1, 4, 1, 7, 7, 2, 6}},
+    {TK_OP_EXTRACT,
+     X8 "%m = reshape %a : f32[2, 4]\n%p = permute %m perm=[1, 0] : f32[4, 2]\n"
+        "%k = const 1 : i32\n%n = extract %p, %k, %k : f32[2, 1]\n%q = reshape %n : f32[2]\n" R(2),
+     2,
+     {2, 6}},
     {TK_OP_GATHER, X8 I8 "%q = gather %a, %b axis=0 : f32[8]\n" R(8), 8, {1, 0, 5, 1, 0, 0, 4, 2}},
     {TK_OP_CAST,
      I8 "%u = cast %b : u8[8]\n%q = cast %u : i64[8]\n" R(8),

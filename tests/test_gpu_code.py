@@ -234,6 +234,33 @@ def check_loops():
     check(".entry" in tkc("loop.tk", "--emit=ptx")[0], "a carried tile beside a scalar")
 
 
+def check_large():
+    """Code does not grow with the tile: one that is too large for registers is worked on in parts."""
+    def lines(n, *words):
+        return tkc("std/softmax.tk", "--kernel", "softmax", "-D", "T=bf16", "-D", f"BN={n}", "-D", "LONG=false", "--arch", "sm_90a",
+                   "--emit=ptx", *words)[0].count("\n")
+    least = lines(16384)
+    for n in (65536, 262144, 1 << 20):
+        for words in ((), ("--contiguous",)):
+            check(lines(n, *words) <= 1.25 * least, f"softmax of {n}: {lines(n, *words)} lines of PTX, {least} of 16384")
+    forms = {
+        "w[0 +: N] = w[0 +: N] - max(w[0 +: N]);": 0,
+        "let t = w[0 +: N]; w[5 +: N] = t;": 1,
+        "var a = x[0 +: N]; for k in 0 .. n { a = a * 2.0; } w[0 +: N] = a;": 1,
+        "w[0 +: N] = cumsum(x[0 +: N], axis = 0);": 1,
+    }
+    for body, kept in forms.items():
+        body = body.replace("N", "131072")
+        (FOLDER / "large.tk").write_text(f"kernel large(x: in f32[M], w: inout f32[M], n: i32) {{ {body} }}\n", encoding="utf-8")
+        ptx = tkc("large.tk", "--arch", "sm_90a", "--emit=ptx")[0]
+        check(("st.local" in ptx) == bool(kept), f"{body}: kept: {not kept}")
+        check(ptx.count("\n") < 2 * least, f"{body}: {ptx.count(chr(10))} lines of PTX")
+    (FOLDER / "large.tk").write_text("kernel k(x: in f32[M], w: out f32[M]) {\n    w[0 +: 262144] = sort(x[0 +: 262144], 0);\n}\n",
+                                     encoding="utf-8")
+    _, errors = tkc("large.tk", "--arch", "sm_90a", "--emit=ptx", code=1)
+    check("large.tk:2:" in errors and "registers of each thread" in errors, errors)
+
+
 def check_negation():
     """ptxas of CUDA 12.6 to 13.3 loses a sign in min(min(a, -b), c): it must see no negation of a signed integer."""
     for t, u in (("i32", "u32"), ("i16", "u16")):
@@ -302,6 +329,7 @@ def main():
     check_loops()
     check_awkward(assembler)
     check_negation()
+    check_large()
     check_functions()
     check_budget()
     if assembler:

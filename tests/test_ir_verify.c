@@ -71,6 +71,15 @@ Test(ir_verify, making_and_reshaping) {
     bad("%r = slice %v axis=1 start=5 : f32[4, 4]", "beyond the tile");
     bad("%r = slice %v axis=1 start=-1 : f32[4, 4]", "beyond the tile");
     bad("%r = slice %v axis=1 : f32[3, 4]", "the shape must be [4, 4]");
+    bad("%r = empty : f32", "a scalar");
+    bad("%r = insert %v : f32[4, 8]", "takes a tile, a part and numbers");
+    bad("%r = insert %v, %w, %n, %n : f32[4, 8]", "no i32");
+    bad("%r = insert %v, %w, %i : f32[4, 8]", "a number for each axis");
+    bad("%r = insert %v, %w, %i, %i : f32[8, 8]", "the result");
+    bad("%r = insert %v, %s, %i, %i : f32[4, 8]", "no part");
+    bad("%r = extract %v, %i, %i : i32[4, 8]", "no part");
+    bad("%r = extract %v, %i, %i : f32[3, 8]", "extent 0 is no multiple");
+    bad("%r = extract %v, %i, %i : f32[8, 8]", "extent 0 is no multiple");
     bad("%r = gather %s, %s axis=0 : f32[8]", "no integer");
     bad("%r = gather %v, %n axis=0 : f32[8]", "ranks or types differ");
     bad("%r = gather %s, %n axis=0 : f32[4]", "the shape must be [8]");

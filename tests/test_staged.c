@@ -251,7 +251,7 @@ Test(staged, places_are_reused_and_neighbours_apart) {
 Test(staged, large_ops_share_a_place) {
     ir_env *e = ir_open();
     tk_module *m = lower(e,
-                         "module tile warps=4\n\nkernel @k(%x: in f32[?, ?], %y: out f32[?, ?]) {\n"
+                         "module tile warps=8\n\nkernel @k(%x: in f32[?, ?], %y: out f32[?, ?]) {\n"
                          "  %z = const 0 : i32\n"
                          "  %a = load %x[%z +: 128, %z +: 128] : f32[128, 128]\n"
                          "  %b = flip %a axis=0 : f32[128, 128]\n"

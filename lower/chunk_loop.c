@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop over parts that an op becomes. See chunk.h.
+#include "lower/chunk.h"
+
+// ---- A loop -------------------------------------------------------------------------------------
+
+enum { MOST_CARRIED = 3 };
+
+typedef struct loop {
+    tk_op *op;
+    tk_op *before; // where it stands
+    tk_vid number; // of the part
+    tk_vid arg[MOST_CARRIED];
+} loop;
+
+static loop loop_begin(tk_chunker *s, int64_t count, uint32_t n, const tk_vid *init) {
+    const tk_type *type[MOST_CARRIED];
+    tk_vid opnd[3 + MOST_CARRIED] = {tk_chunk_i32(s, 0), tk_chunk_i32(s, count),
+                                     tk_chunk_i32(s, 1)};
+    for (uint32_t i = 0; i < n; i++) {
+        opnd[3 + i] = init[i];
+        type[i] = tk_chunk_type(s, init[i]);
+    }
+    loop l = {.before = s->before};
+    l.op = tk_op_new(s->f, TK_OP_FOR, s->loc, 3 + n, opnd, n, type, 1);
+    l.op->reg[0] = tk_region_new(s->f, l.op);
+    tk_op_insert_before(s->before, l.op);
+    l.number = tk_region_arg(l.op->reg[0], tk_type_scalar(s->c->m->arena, TK_I32), "part");
+    for (uint32_t i = 0; i < n; i++) {
+        l.arg[i] = tk_region_arg(l.op->reg[0], type[i], NULL);
+    }
+    s->in = l.op->reg[0];
+    s->before = NULL;
+    s->epoch++;
+    return l;
+}
+
+static void loop_end(tk_chunker *s, const loop *l, const tk_vid *next) {
+    (void)tk_chunk_op(s, TK_OP_YIELD, l->op->nres, next, 0, NULL);
+    s->before = l->before;
+}
+
+static tk_vid empty(tk_chunker *s, const tk_type *t) {
+    return tk_chunk_op(s, TK_OP_EMPTY, 0, NULL, 1, &t)->res[0];
+}
+
+static void replace(tk_chunker *s, const tk_sink *k, tk_vid with) {
+    tk_vmap_set(&s->map, k->op->res[0], with);
+    tk_op_unlink(k->op);
+}
+
+static const tk_type *as_type(const tk_chunker *s, const tk_type *t, tk_dtype d) {
+    return tk_type_with_dtype(s->c->m->arena, t, d);
+}
+
+static tk_part part_of(const tk_chunker *s, const tk_sink *k, tk_vid tile, tk_vid number) {
+    return tk_part_along(tk_chunk_type(s, tile), k->axis, k->count, number);
+}
+
+// ---- Effects, and tiles that are kept -----------------------------------------------------------
+
+static void effect(tk_chunker *s, const tk_sink *k) {
+    tk_op *op = k->op;
+    bool keeps = op->nres && (s->need[op->res[0]] & TK_NEED_KEPT);
+    const tk_type *cut = tk_sink_type(s, k);
+    tk_vid tile = keeps ? empty(s, tk_chunk_type(s, op->res[0])) : 0;
+    loop l = loop_begin(s, k->count, keeps, &tile);
+    tk_part p = tk_part_along(cut, k->axis, k->count, l.number);
+    tk_part *in = TK_NEW_ARRAY(s->a, tk_part, op->nopnd + 1);
+    tk_vid *opnd = TK_NEW_ARRAY(s->a, tk_vid, op->nopnd + 1);
+    TK_CHECK(s->a, tk_part_operands(s, op, &p, in));
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        opnd[i] = tk_chunk_value(s, op->opnd[i], &in[i]);
+    }
+    tk_op *made = tk_chunk_again(s, op, &p, opnd);
+    tk_vid next = keeps ? tk_chunk_insert(s, l.arg[0], made->res[0], &p) : 0;
+    loop_end(s, &l, &next);
+    if (keeps) {
+        s->kept[op->res[0]] = l.op->res[0];
+    }
+    tk_op_unlink(op);
+}
+
+static void keep(tk_chunker *s, const tk_sink *k) {
+    const tk_type *t = tk_chunk_type(s, k->v);
+    tk_vid tile = empty(s, t);
+    if (k->count == 1) {
+        tk_part p = tk_part_whole(t);
+        s->kept[k->v] = tk_chunk_insert(s, tile, k->v, &p);
+        return;
+    }
+    loop l = loop_begin(s, k->count, 1, &tile);
+    tk_part p = part_of(s, k, k->v, l.number);
+    tk_vid next = tk_chunk_insert(s, l.arg[0], tk_chunk_value(s, k->v, &p), &p);
+    loop_end(s, &l, &next);
+    s->kept[k->v] = l.op->res[0];
+}
+
+// A part that is itself too large is put into the tile by parts.
+static void insert(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    loop l = loop_begin(s, k->count, 1, &op->opnd[0]);
+    tk_part p = part_of(s, k, op->opnd[1], l.number), at = p;
+    tk_vid x = tk_chunk_value(s, op->opnd[1], &p);
+    for (unsigned i = 0; i < at.rank; i++) {
+        at.number[i] = op->opnd[2 + i];
+    }
+    tk_vid high = tk_chunk_scaled(s, at.number[k->axis], k->count);
+    at.number[k->axis] = tk_chunk_binary(s, TK_OP_ADD, high, l.number);
+    tk_vid next = tk_chunk_insert(s, l.arg[0], x, &at);
+    loop_end(s, &l, &next);
+    replace(s, k, l.op->res[0]);
+}
+
+// ---- Reductions ---------------------------------------------------------------------------------
+
+static tk_opcode combine_of(tk_kindattr kind) {
+    switch (kind) {
+    case TK_K_SUM:
+    case TK_K_ADD:
+        return TK_OP_ADD;
+    case TK_K_PROD:
+        return TK_OP_MUL;
+    case TK_K_MIN:
+        return TK_OP_MIN;
+    case TK_K_MAX:
+        return TK_OP_MAX;
+    case TK_K_ANY:
+    case TK_K_OR:
+        return TK_OP_OR;
+    case TK_K_ALL:
+    case TK_K_AND:
+        return TK_OP_AND;
+    case TK_K_XOR:
+    case TK_K_XCHG:
+        break;
+    }
+    return TK_OP_XOR;
+}
+
+// What changes nothing, bit for bit: of float sums that is -0.
+static tk_const identity(tk_kindattr kind, tk_dtype t) {
+    switch (kind) {
+    case TK_K_PROD:
+        return tk_const_i64(t, 1);
+    case TK_K_MIN:
+        return tk_const_greatest(t);
+    case TK_K_MAX:
+        return tk_const_least(t);
+    case TK_K_ALL:
+    case TK_K_AND:
+        return tk_const_bool(true);
+    case TK_K_SUM:
+    case TK_K_ADD:
+    case TK_K_ANY:
+    case TK_K_OR:
+    case TK_K_XOR:
+    case TK_K_XCHG:
+        break;
+    }
+    return tk_dtype_is_float(t) ? tk_const_f64(t, -0.0) : (tk_const){t, 0};
+}
+
+static tk_vid combined(tk_chunker *s, const tk_op *op, tk_vid x, tk_vid y) {
+    tk_vid r = tk_chunk_binary(s, combine_of(op->at.kind), x, y);
+    tk_value_def(s->f, r)->fast = op->fast;
+    return r;
+}
+
+static tk_vid reduced(tk_chunker *s, tk_opcode code, const tk_op *like, tk_kindattr kind, tk_vid x,
+                      const tk_type *t) {
+    tk_op *r = tk_chunk_op(s, code, 1, &x, 1, &t);
+    r->at.axis = like->at.axis;
+    r->at.kind = kind;
+    r->fast = like->fast;
+    return r->res[0];
+}
+
+// Parts that fit are combined element by element and reduced at the end; larger ones are reduced
+// each, and the results combined.
+static bool fits(const tk_chunker *s, const tk_sink *k) {
+    return tk_chunk_elems(s, k->op->opnd[0]) / k->count <= s->most;
+}
+
+static void reduce(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    const tk_type *result = tk_chunk_type(s, op->res[0]);
+    tk_part p = part_of(s, k, op->opnd[0], 0);
+    const tk_type *t = fits(s, k) ? tk_part_type(s, tk_chunk_type(s, op->opnd[0]), &p) : result;
+    tk_vid init = tk_chunk_const(s, t, identity(op->at.kind, t->dtype));
+    loop l = loop_begin(s, k->count, 1, &init);
+    p = part_of(s, k, op->opnd[0], l.number);
+    tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
+    x = fits(s, k) ? x : reduced(s, TK_OP_REDUCE, op, op->at.kind, x, result);
+    tk_vid next = combined(s, op, l.arg[0], x);
+    loop_end(s, &l, &next);
+    tk_vid all = l.op->res[0];
+    replace(s, k, fits(s, k) ? reduced(s, TK_OP_REDUCE, op, op->at.kind, all, result) : all);
+}
+
+static void histogram(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    const tk_type *t = tk_chunk_type(s, op->res[0]);
+    tk_vid init = tk_chunk_const(s, t, tk_const_i64(TK_I32, 0));
+    loop l = loop_begin(s, k->count, 1, &init);
+    tk_part p = part_of(s, k, op->opnd[0], l.number);
+    tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
+    tk_vid next = tk_chunk_binary(s, TK_OP_ADD, l.arg[0], tk_chunk_unary(s, TK_OP_HISTOGRAM, x, t));
+    loop_end(s, &l, &next);
+    replace(s, k, l.op->res[0]);
+}
+
+static void dot(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    const tk_type *t = tk_chunk_type(s, op->res[0]);
+    tk_vid opnd[3],
+        init = op->nopnd == 3 ? op->opnd[2] : tk_chunk_const(s, t, tk_const_i64(t->dtype, 0));
+    loop l = loop_begin(s, k->count, 1, &init);
+    for (uint32_t i = 0; i < 2; i++) { // the inner extent: the last axis of a, the one before of b
+        const tk_type *x = tk_chunk_type(s, op->opnd[i]);
+        tk_part p = tk_part_along(x, x->rank - 1u - i, k->count, l.number);
+        opnd[i] = tk_chunk_value(s, op->opnd[i], &p);
+    }
+    opnd[2] = l.arg[0];
+    tk_op *made = tk_chunk_op(s, TK_OP_DOT, 3, opnd, 1, &t);
+    made->at.precision = op->at.precision;
+    made->fast = op->fast;
+    loop_end(s, &l, made->res);
+    replace(s, k, l.op->res[0]);
+}
+
+// ---- arg_reduce: the best so far and its number -------------------------------------------------
+
+// Numbers of a part's elements along the axis (of all elements, without one).
+static tk_vid numbers(tk_chunker *s, const tk_sink *k, const tk_type *part, tk_vid number) {
+    tk_arena *a = s->c->m->arena;
+    const int axis = k->op->at.axis;
+    const tk_type *to = as_type(s, part, TK_I32);
+    int64_t stride = 1;
+    tk_vid sum = tk_chunk_spread(
+        s, tk_chunk_scaled(s, number, axis >= 0 ? part->dim[axis] : tk_type_elems(part)), to);
+    for (unsigned i = part->rank; i-- > 0;) {
+        int64_t n = part->dim[i];
+        if ((axis >= 0 && (int)i != axis) || n == 1) {
+            continue;
+        }
+        int64_t line[TK_MAX_RANK] = {1, 1, 1, 1, 1};
+        line[i] = n;
+        const tk_type *flat = tk_type_tile(a, TK_I32, 1, &n);
+        tk_vid x = tk_chunk_op(s, TK_OP_IOTA, 0, NULL, 1, &flat)->res[0];
+        const tk_type *lying = tk_type_tile(a, TK_I32, part->rank, line);
+        x = part->rank > 1 ? tk_chunk_unary(s, TK_OP_RESHAPE, x, lying) : x;
+        x = tk_chunk_spread(s, x, to);
+        tk_vid by = tk_chunk_const(s, to, tk_const_i64(TK_I32, stride));
+        x = stride > 1 ? tk_chunk_binary(s, TK_OP_MUL, x, by) : x;
+        sum = tk_chunk_binary(s, TK_OP_ADD, sum, x);
+        stride *= n;
+    }
+    return sum;
+}
+
+static tk_vid is_nan(tk_chunker *s, tk_vid x) {
+    return tk_chunk_unary(s, TK_OP_ISNAN, x, as_type(s, tk_chunk_type(s, x), TK_BOOL));
+}
+
+// Whether v of number i is better than the best: greater (less), a NaN, or equal and earlier.
+static tk_vid better(tk_chunker *s, const tk_op *op, const tk_vid *x, const tk_vid *best) {
+    tk_vid r = tk_chunk_binary(s, op->at.kind == TK_K_MAX ? TK_OP_GT : TK_OP_LT, x[0], best[0]);
+    tk_vid tie = tk_chunk_binary(s, TK_OP_EQ, x[0], best[0]);
+    tie = tk_chunk_binary(s, TK_OP_AND, tie, tk_chunk_binary(s, TK_OP_LT, x[1], best[1]));
+    r = tk_chunk_binary(s, TK_OP_OR, r, tie);
+    if (tk_dtype_is_float(tk_chunk_type(s, x[0])->dtype)) {
+        tk_vid old = is_nan(s, best[0]);
+        tk_vid fine = tk_chunk_unary(s, TK_OP_NOT, old, tk_chunk_type(s, old));
+        r = tk_chunk_binary(s, TK_OP_OR, r, tk_chunk_binary(s, TK_OP_AND, is_nan(s, x[0]), fine));
+    }
+    return r;
+}
+
+static tk_vid choose(tk_chunker *s, tk_vid cond, tk_vid x, tk_vid y) {
+    const tk_type *t = tk_chunk_type(s, x);
+    return tk_chunk_op(s, TK_OP_SELECT, 3, (tk_vid[]){cond, x, y}, 1, &t)->res[0];
+}
+
+// The least number among those whose value is the best of all.
+static tk_vid least_of_best(tk_chunker *s, const tk_op *op, const tk_vid *best) {
+    const tk_type *t = tk_chunk_type(s, best[0]), *index = tk_chunk_type(s, best[1]);
+    const tk_type *result = tk_chunk_type(s, op->res[0]);
+    tk_vid top = reduced(s, TK_OP_REDUCE, op, op->at.kind, best[0], as_type(s, result, t->dtype));
+    top = tk_chunk_spread(s, top, t);
+    tk_vid hit = tk_chunk_binary(s, TK_OP_EQ, best[0], top);
+    if (tk_dtype_is_float(t->dtype)) {
+        tk_vid both = tk_chunk_binary(s, TK_OP_AND, is_nan(s, best[0]), is_nan(s, top));
+        hit = tk_chunk_binary(s, TK_OP_OR, hit, both);
+    }
+    tk_vid none = tk_chunk_const(s, index, tk_const_i64(TK_I32, INT32_MAX));
+    return reduced(s, TK_OP_REDUCE, op, TK_K_MIN, choose(s, hit, best[1], none), result);
+}
+
+static void arg(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    const tk_type *result = tk_chunk_type(s, op->res[0]), *all = tk_chunk_type(s, op->opnd[0]);
+    tk_part p = part_of(s, k, op->opnd[0], 0);
+    const tk_type *part = tk_part_type(s, all, &p);
+    const tk_type *t = fits(s, k) ? part : as_type(s, result, all->dtype);
+    bool max = op->at.kind == TK_K_MAX;
+    tk_const worst = max ? tk_const_least(all->dtype) : tk_const_greatest(all->dtype);
+    tk_vid init[2] = {tk_chunk_const(s, t, worst),
+                      tk_chunk_const(s, as_type(s, t, TK_I32), tk_const_i64(TK_I32, INT32_MAX))};
+    loop l = loop_begin(s, k->count, 2, init);
+    p = part_of(s, k, op->opnd[0], l.number);
+    tk_vid x[2] = {tk_chunk_value(s, op->opnd[0], &p), 0};
+    if (fits(s, k)) {
+        x[1] = numbers(s, k, part, l.number);
+    } else {
+        int64_t step = op->at.axis >= 0 ? part->dim[op->at.axis] : tk_type_elems(part);
+        x[1] = reduced(s, TK_OP_ARG_REDUCE, op, op->at.kind, x[0], result);
+        tk_vid first = tk_chunk_spread(s, tk_chunk_scaled(s, l.number, step), result);
+        x[1] = tk_chunk_binary(s, TK_OP_ADD, x[1], first);
+        x[0] = reduced(s, TK_OP_REDUCE, op, op->at.kind, x[0], t);
+    }
+    tk_vid take = better(s, op, x, l.arg);
+    tk_vid next[2] = {choose(s, take, x[0], l.arg[0]), choose(s, take, x[1], l.arg[1])};
+    loop_end(s, &l, next);
+    replace(s, k, fits(s, k) ? least_of_best(s, op, l.op->res) : l.op->res[1]);
+}
+
+// ---- scan: parts in order, each behind what the earlier ones come to ----------------------------
+
+// The scan of one part: `before` stands in front of it. Where the scan is exclusive the first
+// element is `first` itself.
+static tk_vid scanned(tk_chunker *s, const tk_op *op, tk_vid x, tk_vid before, tk_vid first) {
+    const tk_type *t = tk_chunk_type(s, x);
+    const int64_t n = t->dim[op->at.axis];
+    tk_op *own = tk_chunk_op(s, TK_OP_SCAN, 1, &x, 1, &t);
+    own->at = op->at;
+    own->fast = op->fast;
+    tk_vid r = combined(s, op, tk_chunk_spread(s, before, t), own->res[0]);
+    if (!op->at.exclusive) {
+        return r;
+    }
+    int64_t line[TK_MAX_RANK] = {1, 1, 1, 1, 1};
+    line[op->at.axis] = n;
+    tk_arena *a = s->c->m->arena;
+    const tk_type *flat = tk_type_tile(a, TK_I32, 1, &n),
+                  *lying = tk_type_tile(a, TK_I32, t->rank, line);
+    tk_vid at = tk_chunk_op(s, TK_OP_IOTA, 0, NULL, 1, &flat)->res[0];
+    at = t->rank > 1 ? tk_chunk_unary(s, TK_OP_RESHAPE, at, lying) : at;
+    tk_const begin = tk_const_i64(TK_I32, op->at.reverse ? n - 1 : 0);
+    tk_vid is_first =
+        tk_chunk_binary(s, TK_OP_EQ, at, tk_chunk_const(s, tk_chunk_type(s, at), begin));
+    is_first = tk_chunk_spread(s, is_first, as_type(s, t, TK_BOOL));
+    return choose(s, is_first, tk_chunk_spread(s, first, t), r);
+}
+
+static void scan(tk_chunker *s, const tk_sink *k) {
+    const tk_op *op = k->op;
+    tk_part p = part_of(s, k, k->v, 0);
+    const tk_type *t = tk_chunk_type(s, k->v), *part = tk_part_type(s, t, &p);
+    tk_part lines = tk_part_along(part, k->axis, part->dim[k->axis], 0);
+    const tk_type *end = tk_part_type(s, part, &lines);
+    tk_const none = identity(op->at.kind, t->dtype);
+    tk_const shown = op->at.kind == TK_K_SUM ? (tk_const){t->dtype, 0} : none;
+    tk_vid init[3] = {empty(s, t), tk_chunk_const(s, end, none), tk_chunk_const(s, end, shown)};
+    loop l = loop_begin(s, k->count, 3, init);
+    tk_vid number = l.number;
+    if (op->at.reverse) {
+        number = tk_chunk_binary(s, TK_OP_SUB, tk_chunk_i32(s, k->count - 1), number);
+    }
+    p = part_of(s, k, k->v, number);
+    tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
+    tk_vid r = scanned(s, op, x, l.arg[1], l.arg[2]);
+    tk_vid total = combined(s, op, l.arg[1], reduced(s, TK_OP_REDUCE, op, op->at.kind, x, end));
+    tk_vid next[3] = {tk_chunk_insert(s, l.arg[0], r, &p), total, total};
+    loop_end(s, &l, next);
+    s->kept[k->v] = l.op->res[0];
+}
+
+// ---- All ----------------------------------------------------------------------------------------
+
+void tk_chunk_emit(tk_chunker *s, const tk_sink *k) {
+    bool keeps = k->kind == TK_SINK_KEEP || k->kind == TK_SINK_SCAN;
+    s->before = keeps ? k->op->next : k->op;
+    s->loc = k->op->loc;
+    switch (k->kind) {
+    case TK_SINK_EFFECT:
+        effect(s, k);
+        break;
+    case TK_SINK_REDUCE:
+        reduce(s, k);
+        break;
+    case TK_SINK_ARG:
+        arg(s, k);
+        break;
+    case TK_SINK_HISTOGRAM:
+        histogram(s, k);
+        break;
+    case TK_SINK_DOT:
+        dot(s, k);
+        break;
+    case TK_SINK_KEEP:
+        keep(s, k);
+        break;
+    case TK_SINK_SCAN:
+        scan(s, k);
+        break;
+    case TK_SINK_INSERT:
+        insert(s, k);
+        break;
+    }
+}
