@@ -3,6 +3,9 @@
 #
 # U = 2^-24 is half a unit in the last place of f32, relative. Sums of n terms are allowed n * U * sum|term|, and what is
 # stored is rounded once more to the output's type. Functions of one argument are allowed 4 units in the last place: 8 U.
+import functools
+import pathlib
+import re
 import sys
 import time
 import traceback
@@ -111,6 +114,14 @@ def rounding(x, dtype):
     """At most what one rounding to dtype changes of x."""
     bits, low, _ = TYPES[dtype]
     return np.maximum(np.abs(x) * 2.0 ** -bits, 2.0 ** (low - 1))
+
+
+@functools.cache
+def math_bounds():
+    """Functions to their error bounds in units of the last place, f32 and f64, from the table of docs/math.md."""
+    path = pathlib.Path(__file__).resolve().parent.parent / "docs" / "math.md"
+    found = re.findall(r"^\| (\w+) \| ([\d.]+)\*? \|[^|]*\|[^|]*\| ([\d.]+)\*? \|", path.read_text(encoding="utf-8"), re.M)
+    return {name: (float(narrow), float(wide)) for name, narrow, wide in found}
 
 
 worst = {}  # of this test: greatest error over its bound

@@ -62,10 +62,13 @@ class Argument:
 
 
 class Generator:
-    def __init__(self, seed, pow2=True, most=1024, math=False):
+    """Most and least: elements of tiles; the least holds of half of those that are drawn."""
+
+    def __init__(self, seed, pow2=True, most=1024, math=False, least=1):
         self.r = random.Random(seed)
-        self.seed, self.pow2, self.most, self.math = seed, pow2, most, math
+        self.seed, self.pow2, self.most, self.math, self.least = seed, pow2, most, math, least
         self.lines, self.functions, self.params, self.arguments = [], [], [], []
+        self.applied = {}  # name of an output to the function with an error bound that it is of
         self.pool, self.count, self.depth, self.budget = [], 0, 1, self.r.choice((5, 8, 12, 12, 16, 30))
 
     # ---- Pieces ---------------------------------------------------------------------------------
@@ -83,12 +86,12 @@ class Generator:
     def extent(self):
         if self.pow2 or self.chance(0.5):
             return self.r.choice((1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 64, 128, 256))
-        return self.r.choice((3, 5, 6, 7, 10, 12, 17, 24, 33, 50))
+        return self.r.choice((3, 5, 6, 7, 10, 12, 17, 24, 33, 50, 127, self.r.randint(1, 128)))
 
     def shape(self):
         while True:
-            s = tuple(self.extent() for _ in range(self.r.choice((1, 1, 1, 2, 2, 2, 3, 4))))
-            if size(s) <= self.most and (size(s) >= 16 or self.chance(0.2)):
+            s = tuple(self.extent() for _ in range(self.r.choice((1, 1, 1, 2, 2, 2, 3, 3, 4, 5))))
+            if (self.least <= size(s) or self.chance(0.5)) and size(s) <= self.most and (size(s) >= 16 or self.chance(0.2)):
                 return s
 
     def literal(self, t):
@@ -171,6 +174,13 @@ class Generator:
             return f"((i32({v}) & {2 * max(reach, 2) - 1}) - 1)"
         return self.r.choice((f"iota({n})", f"({reach - 1} - iota({n}))", f"(iota({n}) * 3 - 1)", f"(iota({n}) ^ 1)"))
 
+    def turned(self, n):
+        """An expression of an i32 tile that holds each index below n once."""
+        forms = [f"({n - 1} - iota({n}))", f"((iota({n}) + {self.r.randint(1, n)}) % {n})"]
+        if n & (n - 1) == 0:
+            forms += [f"((iota({n}) * {2 * self.r.randint(1, 9) + 1}) & {n - 1})", f"(iota({n}) ^ {self.r.randrange(n)})"]
+        return self.r.choice(forms)
+
     # ---- Steps: each adds values, or does nothing where nothing suits ---------------------------
 
     def elementwise(self):
@@ -182,6 +192,7 @@ class Generator:
             self.let(self.r.choice((
                 lambda: f"{v} {self.r.choice('+-*/%')} {self.like(v)}",
                 lambda: f"{self.r.choice(('min', 'max', 'fmin', 'fmax'))}({v}, {self.like(v)})",
+                lambda: self.several(v, ("min", "max", "fmin", "fmax"), "+-*"),
                 lambda: f"{self.r.choice(('abs', 'floor', 'ceil', 'round', 'trunc'))}({v})",
                 lambda: f"-{v}",
                 lambda: f"fma({v}, {self.like(v)}, {self.like(v)})",
@@ -193,11 +204,22 @@ class Generator:
                 lambda: f"{v} {self.r.choice(('+', '-', '*', '/', '%', '&', '|', '^', '<<', '>>'))} {self.like(v)}",
                 lambda: f"{v} {self.r.choice(('<<', '>>'))} {t}({self.r.randint(0, WIDTH[t])})",
                 lambda: f"{self.r.choice(('min', 'max', 'mulhi', 'cdiv'))}({v}, {self.like(v)})",
+                lambda: self.several(v, ("min", "max"), ("+", "-", "*", "&", "|", "^")),
                 lambda: f"clamp({v}, {self.like(v)}, {self.like(v)})",
                 lambda: f"~{v}" if t in UNSIGNED or self.chance(0.5) else f"-{v}",
                 lambda: f"{t}({self.r.choice(('popcount', 'clz'))}({v}))",
                 lambda: f"{self.r.choice(('abs', 'next_pow2'))}({v})",
             ))(), t, s)
+
+    def several(self, v, functions, operators):
+        """An expression of several operations at once, which an assembler may join."""
+        def part():
+            x = self.like(v)
+            return self.r.choice((x, x, f"(-{x})" if v.dtype not in UNSIGNED else f"(~{x})", f"abs({x})", f"({x} {self.r.choice(operators)} {self.like(v)})",
+                                  f"{self.r.choice(functions)}({x}, {self.like(v)})"))
+        first = f"{self.r.choice(functions)}({v}, {part()}{', ' + part() if self.chance(0.4) else ''})"
+        return self.r.choice((lambda: first, lambda: f"({part()} {self.r.choice(operators)} {first})",
+                              lambda: f"{self.r.choice(functions)}({part()}, {first})", lambda: f"{self.r.choice(functions)}({first}, {part()})"))()
 
     def compare(self):
         v = self.pick(lambda v: v.dtype != "bool")
@@ -382,7 +404,11 @@ class Generator:
 
     def philox(self):
         v = self.tile(lambda v: v.is_int)
-        self.lets(f"philox(u64({self.r.getrandbits(63)}), {self.r.choice(('u32', 'u64'))}({v}))", *[("u32", v.shape)] * 4)
+        arguments = f"u64({self.r.getrandbits(63)}), {self.r.choice(('u32', 'u64'))}({v})"
+        if self.chance(0.5):
+            self.lets(f"philox({arguments})", *[("u32", v.shape)] * 4)
+        else:
+            self.let(f"rand({arguments})", "f32", v.shape)
 
     def function(self):
         """A function on scalars with early returns, applied to tiles."""
@@ -438,14 +464,43 @@ class Generator:
         plain = [f"0 +: {n}" for n in v.shape]
         at = self.r.randrange(len(plain))
         n = v.shape[at]
-        turned = plain[:at] + [self.r.choice((f"({n - 1} - iota({n}))", f"{self.r.randint(-n, n)} +: {n}"))] + plain[at + 1:]
+        turned = plain[:at] + [self.r.choice((self.turned(n), f"{self.r.randint(-n, n)} +: {n}"))] + plain[at + 1:]
         first, second = (plain, turned) if self.chance(0.5) else (turned, plain)
+        if self.chance(0.2):
+            first = list(first)
+            first[at] += f" where {self.condition(Value(f'iota({n})', 'i32', (n,)))}"
         self.say(f"{name}[i, j, {', '.join(first)}] = {v};")
         self.let(f"{name}[i, j, {', '.join(second)}] else {self.literal(v.dtype)}", v.dtype, v.shape)
         if self.chance(0.3):
             self.say(f"{name}[i, j, {', '.join(plain)}] = {self.like(v)};")
 
+    def exchange_atomically(self):
+        """Atomics on elements that nothing else touches: the old values are known."""
+        t = self.r.choice(("i32", "u32", "i64", "u64", "f32", "f64"))
+        v = self.tile(lambda v: len(v.shape) == 1)
+        n = v.shape[0]
+        name = self.tensor("w", t, ["G", "H", n], "inout", self.data(t, (self.g, self.h, n)))
+        at = f"{name}[i, j, {self.r.choice((self.turned(n), f'0 +: {n}'))}]"
+        x = self.as_type(v, t)
+        if t in ("f32", "f64"):
+            x = f"where(isnan({x}), {t}(1), {x})"
+        f = self.r.choice(("xchg", "cas") + (("add", "max", "min", "and", "or", "xor") if t in INTS else ("add",)))
+        self.let(f"atomic_{f}({at}, {self.literal(t) + ', ' if f == 'cas' else ''}{x})", t, (n,))
+
+    def atomic_float(self):
+        """Sums of small numbers, which are exact in any order."""
+        v, t = self.tile(lambda v: len(v.shape) == 1), self.r.choice(("f32", "f64"))
+        name = self.tensor("c", t, [64], "inout", nice_bits(t, np.arange(64) % 17 - 8))
+        f = self.r.choice(("add", "add", "max", "min"))
+        self.say(f"atomic_{f}({name}[{self.index(v.shape[0], 64)}], {self.as_small(v, t)} {'+' if f == 'add' else '*'} {t}({'0' if f == 'add' else '3'}));")
+
     def atomic(self):
+        if self.chance(0.3):
+            self.exchange_atomically()
+            return
+        if self.chance(0.3):
+            self.atomic_float()
+            return
         t = self.r.choice(("i32", "u32", "i64", "u64"))
         v = self.find_tile(lambda v: len(v.shape) == 1 and v.dtype == t) or self.tile(lambda v: len(v.shape) == 1)
         name = self.tensor("c", t, [64], "inout", self.data(t, (64,)))
@@ -592,6 +647,7 @@ class Generator:
                 return
             x = self.as_type(v, t) if v.is_float else f"{t}({v}) * {t}(0.125)"
             name = self.tensor("m", t, ["G", "H"] + list(v.shape), "out", self.data(t, (self.g, self.h) + v.shape))
+            self.applied[name] = f
             self.say(f"{name}[{', '.join(['i', 'j'] + [f'0 +: {n}' for n in v.shape])}] = {f}({x});")
 
     def program(self):

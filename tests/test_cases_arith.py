@@ -267,6 +267,20 @@ def test_A022_integers(dtype):
     same(elem("max(a, b, 3)", dtype, a=a, b=b), wrapped([max(p, q, 3) for p, q in zip(x, y)], dtype))
 
 
+@test(*INTS)
+def test_least_of_three(dtype):
+    """Assemblers join such chains, and one loses a sign."""
+    a, b = pairs(values_of(dtype), most=1000)
+    c = b[::-1]
+    x, y, z = as_ints(a), as_ints(b), as_ints(c)
+    minus, turned = (as_ints(wrapped([f(v) for v in y], dtype)) for f in (lambda v: -v, lambda v: ~v))
+    for f, g in (("min", min), ("max", max)):
+        for e, want in ((f"{f}({f}(a, -b), c)", map(g, x, minus, z)), (f"{f}(c, {f}(-b, a))", map(g, x, minus, z)),
+                        (f"{f}({f}(a, c), -b)", map(g, x, minus, z)), (f"{f}({f}(a, ~b), c)", map(g, x, turned, z))):
+            same(elem(e.replace("-b", f"({dtype}(0) - b)"), dtype, fold=16, a=a, b=b, c=c), wrapped(list(want), dtype), e)
+
+
+
 @test()
 def test_A024_fma_rounds_once():
     for dtype, e in (("f32", 12), ("f64", 27), ("bf16", 4), ("f16", 6)):
