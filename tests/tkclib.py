@@ -60,6 +60,11 @@ class LaunchOptions_(ctypes.Structure):
                 ("stream", ctypes.c_void_p)]
 
 
+class Build_(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("llvm", ctypes.c_char_p), ("assembler", ctypes.c_char * 512), ("driver", ctypes.c_uint32),
+                ("why", ctypes.c_char * 256), ("gpus", ctypes.c_uint32)]
+
+
 class TkcError(Exception):
     """A call that failed: status is the phrase of its code, the text that of the report."""
 
@@ -123,7 +128,7 @@ class Library:
         self.call("tkc_context_create", config, ctypes.byref(self.context), report=False)
         c.tkc_config_destroy(config)
         self.devices = {}
-        self.block, self.block_size = None, 0
+        self.block, self.block_size, self.block_device = None, 0, None
 
     def device(self, name=DEVICE):
         if name not in self.devices:
@@ -132,15 +137,26 @@ class Library:
             self.devices[name] = found
         return self.devices[name]
 
+    def assembler(self):
+        """What machine code is made with; empty: nothing is there."""
+        build = Build_(size=ctypes.sizeof(Build_))
+        self.call("tkc_build_info", self.context, ctypes.byref(build), report=False)
+        return build.assembler.decode()
+
     def pool(self, device, size):
         """Address of a block of a device's memory, the same for each call as long as it is large enough."""
-        if self.block_size < size:
-            self.c.tkc_device_free(device, self.block)
-            block, self.block, self.block_size = ctypes.c_void_p(), None, 0
+        if self.block_size < size or self.block_device is not device:
+            self.drop_pool()
+            block = ctypes.c_void_p()
             size = max(1 << 20, 1 << (size - 1).bit_length())
             self.call("tkc_device_alloc", device, ctypes.c_size_t(size), ctypes.byref(block))
-            self.block, self.block_size = block, size
+            self.block, self.block_size, self.block_device = block, size, device
         return self.block.value
+
+    def drop_pool(self):
+        if self.block_size:
+            self.c.tkc_device_free(self.block_device, self.block)
+        self.block_size = 0
 
     def call(self, name, *args, report=True):
         found = ctypes.c_void_p()
@@ -155,9 +171,8 @@ class Library:
             raise kind(self.c.tkc_status_text(status).decode(), text)
 
     def close(self):
+        self.drop_pool()
         for device in self.devices.values():
-            self.c.tkc_device_free(device, self.block)
-            self.block, self.block_size = None, 0
             self.c.tkc_device_close(device)
         self.c.tkc_context_destroy(self.context)
 
