@@ -42,13 +42,35 @@ typedef enum {
     TK_SINK_INSERT
 } tk_sink_kind;
 
+enum { TK_MOST_CARRIED = 3 }; // by the loop, for one sink
+
 typedef struct tk_sink {
     tk_sink_kind kind;
     tk_op *op;
     tk_vid v;      // its result
+    uint32_t pos;  // of the op
     unsigned axis; // that is cut
     int64_t count; // pieces; 1: none, and the value is kept as a whole
+    // What its loop takes from outside, as a whole or kept; what it makes anew; and the tensors
+    // that it reads and that somebody writes.
+    TK_VEC(tk_vid) whole;
+    TK_VEC(tk_vid) keep;
+    TK_VEC(tk_vid) made;
+    TK_VEC(tk_vid) reads;
+    // What it carries: at first, in the loop, from it, and after it.
+    uint32_t n;
+    tk_vid init[TK_MOST_CARRIED], arg[TK_MOST_CARRIED], next[TK_MOST_CARRIED],
+        last[TK_MOST_CARRIED];
 } tk_sink;
+
+// Sinks of one loop.
+typedef struct tk_sink_group {
+    TK_VEC(tk_sink *) sink;
+    const tk_region *in;
+    tk_op *at;    // the loop stands in front of it, or behind it
+    uint32_t pos; // of that op
+    bool behind;
+} tk_sink_group;
 
 typedef struct tk_chunker {
     tk_pass_ctx *c;
@@ -58,14 +80,18 @@ typedef struct tk_chunker {
                                // or a product takes in registers, of a part
     tk_vid n;                  // values there are at the round's beginning
     uint32_t *pos;             // per value: the number of the op that makes it, in program order
-    uint8_t *need;             // per value: TK_NEED_*
-    tk_vid *kept;              // per value: the tile that keeps it; 0
-    tk_part_node **node;       // per value; valid where stamp is epoch
+    tk_op **op;                // by that number; nop of them
+    uint32_t nop;
+    TK_VEC(tk_op *) done; // sinks that loops stand for
+    uint8_t *need;        // per value: TK_NEED_*
+    tk_vid *kept;         // per value: the tile that keeps it; 0
+    tk_part_node **node;  // per value; valid where stamp is epoch
     uint32_t *stamp, epoch;
     TK_VEC(tk_op *) writes; // ops that write memory, in program order, and their numbers
     TK_VEC(uint32_t) write_pos;
-    TK_VEC(tk_sink) sinks; // last first
-    tk_vmap map;           // results that others stand for
+    TK_VEC(tk_sink *) sinks;        // last first
+    TK_VEC(tk_sink_group *) groups; // in the order of their places
+    tk_vmap map;                    // results that others stand for
     // Where ops are made: in front of `before`, or at the end of `in`; their place in the source.
     tk_region *in;
     tk_op *before;
@@ -115,7 +141,13 @@ tk_op *tk_chunk_again(tk_chunker *s, const tk_op *op, const tk_part *p, const tk
 tk_vid tk_chunk_value(tk_chunker *s, tk_vid v, const tk_part *p);
 tk_vid tk_chunk_insert(tk_chunker *s, tk_vid tile, tk_vid x, const tk_part *p);
 
+// ---- Which share a loop (chunk_group.c)
+void tk_chunk_group(tk_chunker *s); // fills in groups
+// Marks by value, with TK_NEED_KEPT, what is made anew in several loops and costs more than keeping
+// it; whether there is any.
+bool tk_chunk_dear(tk_chunker *s, uint8_t *wanted);
+
 // ---- Loops (chunk_loop.c)
-void tk_chunk_emit(tk_chunker *s, const tk_sink *k);
+void tk_chunk_emit(tk_chunker *s, tk_sink_group *g);
 
 #endif

@@ -2,43 +2,13 @@
 // The loop over parts that an op becomes. See chunk.h.
 #include "lower/chunk.h"
 
-// ---- A loop -------------------------------------------------------------------------------------
+// What stands in front of a sink's loop, in it and behind it are three functions each, so that
+// several sinks can share a loop: begin (fills in init), body (next, from arg), end (from last).
+typedef void begin_fn(tk_chunker *s, tk_sink *k);
+typedef void body_fn(tk_chunker *s, tk_sink *k, tk_vid number);
+typedef void end_fn(tk_chunker *s, tk_sink *k);
 
-enum { MOST_CARRIED = 3 };
-
-typedef struct loop {
-    tk_op *op;
-    tk_op *before; // where it stands
-    tk_vid number; // of the part
-    tk_vid arg[MOST_CARRIED];
-} loop;
-
-static loop loop_begin(tk_chunker *s, int64_t count, uint32_t n, const tk_vid *init) {
-    const tk_type *type[MOST_CARRIED];
-    tk_vid opnd[3 + MOST_CARRIED] = {tk_chunk_i32(s, 0), tk_chunk_i32(s, count),
-                                     tk_chunk_i32(s, 1)};
-    for (uint32_t i = 0; i < n; i++) {
-        opnd[3 + i] = init[i];
-        type[i] = tk_chunk_type(s, init[i]);
-    }
-    loop l = {.before = s->before};
-    l.op = tk_op_new(s->f, TK_OP_FOR, s->loc, 3 + n, opnd, n, type, 1);
-    l.op->reg[0] = tk_region_new(s->f, l.op);
-    tk_op_insert_before(s->before, l.op);
-    l.number = tk_region_arg(l.op->reg[0], tk_type_scalar(s->c->m->arena, TK_I32), "part");
-    for (uint32_t i = 0; i < n; i++) {
-        l.arg[i] = tk_region_arg(l.op->reg[0], type[i], NULL);
-    }
-    s->in = l.op->reg[0];
-    s->before = NULL;
-    s->epoch++;
-    return l;
-}
-
-static void loop_end(tk_chunker *s, const loop *l, const tk_vid *next) {
-    (void)tk_chunk_op(s, TK_OP_YIELD, l->op->nres, next, 0, NULL);
-    s->before = l->before;
-}
+static void carry(tk_sink *k, tk_vid init) { k->init[k->n++] = init; }
 
 static tk_vid empty(tk_chunker *s, const tk_type *t) {
     return tk_chunk_op(s, TK_OP_EMPTY, 0, NULL, 1, &t)->res[0];
@@ -46,7 +16,6 @@ static tk_vid empty(tk_chunker *s, const tk_type *t) {
 
 static void replace(tk_chunker *s, const tk_sink *k, tk_vid with) {
     tk_vmap_set(&s->map, k->op->res[0], with);
-    tk_op_unlink(k->op);
 }
 
 static const tk_type *as_type(const tk_chunker *s, const tk_type *t, tk_dtype d) {
@@ -59,58 +28,71 @@ static tk_part part_of(const tk_chunker *s, const tk_sink *k, tk_vid tile, tk_vi
 
 // ---- Effects, and tiles that are kept -----------------------------------------------------------
 
-static void effect(tk_chunker *s, const tk_sink *k) {
-    tk_op *op = k->op;
-    bool keeps = op->nres && (s->need[op->res[0]] & TK_NEED_KEPT);
-    const tk_type *cut = tk_sink_type(s, k);
-    tk_vid tile = keeps ? empty(s, tk_chunk_type(s, op->res[0])) : 0;
-    loop l = loop_begin(s, k->count, keeps, &tile);
-    tk_part p = tk_part_along(cut, k->axis, k->count, l.number);
+static bool keeps_result(const tk_chunker *s, const tk_op *op) {
+    return op->nres && (s->need[op->res[0]] & TK_NEED_KEPT);
+}
+
+static void effect_begin(tk_chunker *s, tk_sink *k) {
+    if (keeps_result(s, k->op)) {
+        carry(k, empty(s, tk_chunk_type(s, k->op->res[0])));
+    }
+}
+
+static void effect_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    const tk_op *op = k->op;
+    tk_part p = tk_part_along(tk_sink_type(s, k), k->axis, k->count, number);
     tk_part *in = TK_NEW_ARRAY(s->a, tk_part, op->nopnd + 1);
     tk_vid *opnd = TK_NEW_ARRAY(s->a, tk_vid, op->nopnd + 1);
     TK_CHECK(s->a, tk_part_operands(s, op, &p, in));
     for (uint32_t i = 0; i < op->nopnd; i++) {
         opnd[i] = tk_chunk_value(s, op->opnd[i], &in[i]);
     }
-    tk_op *made = tk_chunk_again(s, op, &p, opnd);
-    tk_vid next = keeps ? tk_chunk_insert(s, l.arg[0], made->res[0], &p) : 0;
-    loop_end(s, &l, &next);
-    if (keeps) {
-        s->kept[op->res[0]] = l.op->res[0];
+    const tk_op *made = tk_chunk_again(s, op, &p, opnd);
+    if (k->n) {
+        k->next[0] = tk_chunk_insert(s, k->arg[0], made->res[0], &p);
     }
-    tk_op_unlink(op);
 }
 
-static void keep(tk_chunker *s, const tk_sink *k) {
-    const tk_type *t = tk_chunk_type(s, k->v);
-    tk_vid tile = empty(s, t);
-    if (k->count == 1) {
-        tk_part p = tk_part_whole(t);
-        s->kept[k->v] = tk_chunk_insert(s, tile, k->v, &p);
-        return;
+static void effect_end(tk_chunker *s, tk_sink *k) {
+    if (k->n) {
+        s->kept[k->op->res[0]] = k->last[0];
     }
-    loop l = loop_begin(s, k->count, 1, &tile);
-    tk_part p = part_of(s, k, k->v, l.number);
-    tk_vid next = tk_chunk_insert(s, l.arg[0], tk_chunk_value(s, k->v, &p), &p);
-    loop_end(s, &l, &next);
-    s->kept[k->v] = l.op->res[0];
+}
+
+static void keep_begin(tk_chunker *s, tk_sink *k) { carry(k, empty(s, tk_chunk_type(s, k->v))); }
+
+static void keep_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    tk_part p = part_of(s, k, k->v, number);
+    k->next[0] = tk_chunk_insert(s, k->arg[0], tk_chunk_value(s, k->v, &p), &p);
+}
+
+static void keep_end(tk_chunker *s, tk_sink *k) { s->kept[k->v] = k->last[0]; }
+
+static void keep_whole(tk_chunker *s, tk_sink *k) {
+    const tk_type *t = tk_chunk_type(s, k->v);
+    tk_part p = tk_part_whole(t);
+    s->kept[k->v] = tk_chunk_insert(s, empty(s, t), k->v, &p);
 }
 
 // A part that is itself too large is put into the tile by parts.
-static void insert(tk_chunker *s, const tk_sink *k) {
+static void insert_begin(tk_chunker *s, tk_sink *k) {
+    (void)s;
+    carry(k, k->op->opnd[0]);
+}
+
+static void insert_body(tk_chunker *s, tk_sink *k, tk_vid number) {
     const tk_op *op = k->op;
-    loop l = loop_begin(s, k->count, 1, &op->opnd[0]);
-    tk_part p = part_of(s, k, op->opnd[1], l.number), at = p;
+    tk_part p = part_of(s, k, op->opnd[1], number), at = p;
     tk_vid x = tk_chunk_value(s, op->opnd[1], &p);
     for (unsigned i = 0; i < at.rank; i++) {
         at.number[i] = op->opnd[2 + i];
     }
     tk_vid high = tk_chunk_scaled(s, at.number[k->axis], k->count);
-    at.number[k->axis] = tk_chunk_binary(s, TK_OP_ADD, high, l.number);
-    tk_vid next = tk_chunk_insert(s, l.arg[0], x, &at);
-    loop_end(s, &l, &next);
-    replace(s, k, l.op->res[0]);
+    at.number[k->axis] = tk_chunk_binary(s, TK_OP_ADD, high, number);
+    k->next[0] = tk_chunk_insert(s, k->arg[0], x, &at);
 }
+
+static void last_is_result(tk_chunker *s, tk_sink *k) { replace(s, k, k->last[0]); }
 
 // ---- Reductions ---------------------------------------------------------------------------------
 
@@ -182,51 +164,64 @@ static bool fits(const tk_chunker *s, const tk_sink *k) {
     return tk_chunk_elems(s, k->op->opnd[0]) / k->count <= s->most;
 }
 
-static void reduce(tk_chunker *s, const tk_sink *k) {
+static void reduce_begin(tk_chunker *s, tk_sink *k) {
     const tk_op *op = k->op;
-    const tk_type *result = tk_chunk_type(s, op->res[0]);
     tk_part p = part_of(s, k, op->opnd[0], 0);
-    const tk_type *t = fits(s, k) ? tk_part_type(s, tk_chunk_type(s, op->opnd[0]), &p) : result;
-    tk_vid init = tk_chunk_const(s, t, identity(op->at.kind, t->dtype));
-    loop l = loop_begin(s, k->count, 1, &init);
-    p = part_of(s, k, op->opnd[0], l.number);
-    tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
-    x = fits(s, k) ? x : reduced(s, TK_OP_REDUCE, op, op->at.kind, x, result);
-    tk_vid next = combined(s, op, l.arg[0], x);
-    loop_end(s, &l, &next);
-    tk_vid all = l.op->res[0];
-    replace(s, k, fits(s, k) ? reduced(s, TK_OP_REDUCE, op, op->at.kind, all, result) : all);
+    const tk_type *t = fits(s, k) ? tk_part_type(s, tk_chunk_type(s, op->opnd[0]), &p)
+                                  : tk_chunk_type(s, op->res[0]);
+    carry(k, tk_chunk_const(s, t, identity(op->at.kind, t->dtype)));
 }
 
-static void histogram(tk_chunker *s, const tk_sink *k) {
+static void reduce_body(tk_chunker *s, tk_sink *k, tk_vid number) {
     const tk_op *op = k->op;
-    const tk_type *t = tk_chunk_type(s, op->res[0]);
-    tk_vid init = tk_chunk_const(s, t, tk_const_i64(TK_I32, 0));
-    loop l = loop_begin(s, k->count, 1, &init);
-    tk_part p = part_of(s, k, op->opnd[0], l.number);
+    tk_part p = part_of(s, k, op->opnd[0], number);
     tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
-    tk_vid next = tk_chunk_binary(s, TK_OP_ADD, l.arg[0], tk_chunk_unary(s, TK_OP_HISTOGRAM, x, t));
-    loop_end(s, &l, &next);
-    replace(s, k, l.op->res[0]);
+    if (!fits(s, k)) {
+        x = reduced(s, TK_OP_REDUCE, op, op->at.kind, x, tk_chunk_type(s, op->res[0]));
+    }
+    k->next[0] = combined(s, op, k->arg[0], x);
 }
 
-static void dot(tk_chunker *s, const tk_sink *k) {
+static void reduce_end(tk_chunker *s, tk_sink *k) {
+    const tk_op *op = k->op;
+    tk_vid x = k->last[0];
+    if (fits(s, k)) {
+        x = reduced(s, TK_OP_REDUCE, op, op->at.kind, x, tk_chunk_type(s, op->res[0]));
+    }
+    replace(s, k, x);
+}
+
+static void histogram_begin(tk_chunker *s, tk_sink *k) {
+    carry(k, tk_chunk_const(s, tk_chunk_type(s, k->op->res[0]), tk_const_i64(TK_I32, 0)));
+}
+
+static void histogram_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    const tk_op *op = k->op;
+    tk_part p = part_of(s, k, op->opnd[0], number);
+    tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
+    x = tk_chunk_unary(s, TK_OP_HISTOGRAM, x, tk_chunk_type(s, op->res[0]));
+    k->next[0] = tk_chunk_binary(s, TK_OP_ADD, k->arg[0], x);
+}
+
+static void dot_begin(tk_chunker *s, tk_sink *k) {
     const tk_op *op = k->op;
     const tk_type *t = tk_chunk_type(s, op->res[0]);
-    tk_vid opnd[3],
-        init = op->nopnd == 3 ? op->opnd[2] : tk_chunk_const(s, t, tk_const_i64(t->dtype, 0));
-    loop l = loop_begin(s, k->count, 1, &init);
+    carry(k, op->nopnd == 3 ? op->opnd[2] : tk_chunk_const(s, t, tk_const_i64(t->dtype, 0)));
+}
+
+static void dot_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    const tk_op *op = k->op;
+    const tk_type *t = tk_chunk_type(s, op->res[0]);
+    tk_vid opnd[3] = {0, 0, k->arg[0]};
     for (uint32_t i = 0; i < 2; i++) { // the inner extent: the last axis of a, the one before of b
         const tk_type *x = tk_chunk_type(s, op->opnd[i]);
-        tk_part p = tk_part_along(x, x->rank - 1u - i, k->count, l.number);
+        tk_part p = tk_part_along(x, x->rank - 1u - i, k->count, number);
         opnd[i] = tk_chunk_value(s, op->opnd[i], &p);
     }
-    opnd[2] = l.arg[0];
     tk_op *made = tk_chunk_op(s, TK_OP_DOT, 3, opnd, 1, &t);
     made->at.precision = op->at.precision;
     made->fast = op->fast;
-    loop_end(s, &l, made->res);
-    replace(s, k, l.op->res[0]);
+    k->next[0] = made->res[0];
 }
 
 // ---- arg_reduce: the best so far and its number -------------------------------------------------
@@ -297,32 +292,41 @@ static tk_vid least_of_best(tk_chunker *s, const tk_op *op, const tk_vid *best) 
     return reduced(s, TK_OP_REDUCE, op, TK_K_MIN, choose(s, hit, best[1], none), result);
 }
 
-static void arg(tk_chunker *s, const tk_sink *k) {
+static const tk_type *arg_part(const tk_chunker *s, const tk_sink *k) {
+    tk_part p = part_of(s, k, k->op->opnd[0], 0);
+    return tk_part_type(s, tk_chunk_type(s, k->op->opnd[0]), &p);
+}
+
+static void arg_begin(tk_chunker *s, tk_sink *k) {
     const tk_op *op = k->op;
-    const tk_type *result = tk_chunk_type(s, op->res[0]), *all = tk_chunk_type(s, op->opnd[0]);
-    tk_part p = part_of(s, k, op->opnd[0], 0);
-    const tk_type *part = tk_part_type(s, all, &p);
-    const tk_type *t = fits(s, k) ? part : as_type(s, result, all->dtype);
-    bool max = op->at.kind == TK_K_MAX;
-    tk_const worst = max ? tk_const_least(all->dtype) : tk_const_greatest(all->dtype);
-    tk_vid init[2] = {tk_chunk_const(s, t, worst),
-                      tk_chunk_const(s, as_type(s, t, TK_I32), tk_const_i64(TK_I32, INT32_MAX))};
-    loop l = loop_begin(s, k->count, 2, init);
-    p = part_of(s, k, op->opnd[0], l.number);
+    const tk_dtype d = tk_chunk_type(s, op->opnd[0])->dtype;
+    const tk_type *t = fits(s, k) ? arg_part(s, k) : as_type(s, tk_chunk_type(s, op->res[0]), d);
+    tk_const worst = op->at.kind == TK_K_MAX ? tk_const_least(d) : tk_const_greatest(d);
+    carry(k, tk_chunk_const(s, t, worst));
+    carry(k, tk_chunk_const(s, as_type(s, t, TK_I32), tk_const_i64(TK_I32, INT32_MAX)));
+}
+
+static void arg_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    const tk_op *op = k->op;
+    const tk_type *part = arg_part(s, k), *result = tk_chunk_type(s, op->res[0]);
+    tk_part p = part_of(s, k, op->opnd[0], number);
     tk_vid x[2] = {tk_chunk_value(s, op->opnd[0], &p), 0};
     if (fits(s, k)) {
-        x[1] = numbers(s, k, part, l.number);
+        x[1] = numbers(s, k, part, number);
     } else {
         int64_t step = op->at.axis >= 0 ? part->dim[op->at.axis] : tk_type_elems(part);
+        tk_vid first = tk_chunk_spread(s, tk_chunk_scaled(s, number, step), result);
         x[1] = reduced(s, TK_OP_ARG_REDUCE, op, op->at.kind, x[0], result);
-        tk_vid first = tk_chunk_spread(s, tk_chunk_scaled(s, l.number, step), result);
         x[1] = tk_chunk_binary(s, TK_OP_ADD, x[1], first);
-        x[0] = reduced(s, TK_OP_REDUCE, op, op->at.kind, x[0], t);
+        x[0] = reduced(s, TK_OP_REDUCE, op, op->at.kind, x[0], as_type(s, result, part->dtype));
     }
-    tk_vid take = better(s, op, x, l.arg);
-    tk_vid next[2] = {choose(s, take, x[0], l.arg[0]), choose(s, take, x[1], l.arg[1])};
-    loop_end(s, &l, next);
-    replace(s, k, fits(s, k) ? least_of_best(s, op, l.op->res) : l.op->res[1]);
+    tk_vid take = better(s, op, x, k->arg);
+    k->next[0] = choose(s, take, x[0], k->arg[0]);
+    k->next[1] = choose(s, take, x[1], k->arg[1]);
+}
+
+static void arg_end(tk_chunker *s, tk_sink *k) {
+    replace(s, k, fits(s, k) ? least_of_best(s, k->op, k->last) : k->last[1]);
 }
 
 // ---- scan: parts in order, each behind what the earlier ones come to ----------------------------
@@ -353,59 +357,114 @@ static tk_vid scanned(tk_chunker *s, const tk_op *op, tk_vid x, tk_vid before, t
     return choose(s, is_first, tk_chunk_spread(s, first, t), r);
 }
 
-static void scan(tk_chunker *s, const tk_sink *k) {
+// One element a line.
+static const tk_type *line_end(const tk_chunker *s, const tk_sink *k) {
+    const tk_type *t = tk_chunk_type(s, k->v);
+    tk_part p = tk_part_along(t, k->axis, t->dim[k->axis], 0);
+    return tk_part_type(s, t, &p);
+}
+
+static void scan_begin(tk_chunker *s, tk_sink *k) {
+    const tk_type *t = tk_chunk_type(s, k->v), *end = line_end(s, k);
+    tk_const none = identity(k->op->at.kind, t->dtype);
+    tk_const shown = k->op->at.kind == TK_K_SUM ? (tk_const){t->dtype, 0} : none;
+    carry(k, empty(s, t));
+    carry(k, tk_chunk_const(s, end, none));
+    carry(k, tk_chunk_const(s, end, shown));
+}
+
+static void scan_body(tk_chunker *s, tk_sink *k, tk_vid number) {
     const tk_op *op = k->op;
-    tk_part p = part_of(s, k, k->v, 0);
-    const tk_type *t = tk_chunk_type(s, k->v), *part = tk_part_type(s, t, &p);
-    tk_part lines = tk_part_along(part, k->axis, part->dim[k->axis], 0);
-    const tk_type *end = tk_part_type(s, part, &lines);
-    tk_const none = identity(op->at.kind, t->dtype);
-    tk_const shown = op->at.kind == TK_K_SUM ? (tk_const){t->dtype, 0} : none;
-    tk_vid init[3] = {empty(s, t), tk_chunk_const(s, end, none), tk_chunk_const(s, end, shown)};
-    loop l = loop_begin(s, k->count, 3, init);
-    tk_vid number = l.number;
     if (op->at.reverse) {
         number = tk_chunk_binary(s, TK_OP_SUB, tk_chunk_i32(s, k->count - 1), number);
     }
-    p = part_of(s, k, k->v, number);
+    tk_part p = part_of(s, k, k->v, number);
     tk_vid x = tk_chunk_value(s, op->opnd[0], &p);
-    tk_vid r = scanned(s, op, x, l.arg[1], l.arg[2]);
-    tk_vid total = combined(s, op, l.arg[1], reduced(s, TK_OP_REDUCE, op, op->at.kind, x, end));
-    tk_vid next[3] = {tk_chunk_insert(s, l.arg[0], r, &p), total, total};
-    loop_end(s, &l, next);
-    s->kept[k->v] = l.op->res[0];
+    tk_vid r = scanned(s, op, x, k->arg[1], k->arg[2]);
+    tk_vid total = reduced(s, TK_OP_REDUCE, op, op->at.kind, x, line_end(s, k));
+    k->next[0] = tk_chunk_insert(s, k->arg[0], r, &p);
+    k->next[1] = k->next[2] = combined(s, op, k->arg[1], total);
 }
 
-// ---- All ----------------------------------------------------------------------------------------
+// ---- A loop -------------------------------------------------------------------------------------
 
-void tk_chunk_emit(tk_chunker *s, const tk_sink *k) {
-    bool keeps = k->kind == TK_SINK_KEEP || k->kind == TK_SINK_SCAN;
-    s->before = keeps ? k->op->next : k->op;
-    s->loc = k->op->loc;
-    switch (k->kind) {
-    case TK_SINK_EFFECT:
-        effect(s, k);
-        break;
-    case TK_SINK_REDUCE:
-        reduce(s, k);
-        break;
-    case TK_SINK_ARG:
-        arg(s, k);
-        break;
-    case TK_SINK_HISTOGRAM:
-        histogram(s, k);
-        break;
-    case TK_SINK_DOT:
-        dot(s, k);
-        break;
-    case TK_SINK_KEEP:
-        keep(s, k);
-        break;
-    case TK_SINK_SCAN:
-        scan(s, k);
-        break;
-    case TK_SINK_INSERT:
-        insert(s, k);
-        break;
+static const struct {
+    begin_fn *begin;
+    body_fn *body;
+    end_fn *end;
+} how[] = {
+    [TK_SINK_EFFECT] = {effect_begin, effect_body, effect_end},
+    [TK_SINK_REDUCE] = {reduce_begin, reduce_body, reduce_end},
+    [TK_SINK_ARG] = {arg_begin, arg_body, arg_end},
+    [TK_SINK_HISTOGRAM] = {histogram_begin, histogram_body, last_is_result},
+    [TK_SINK_DOT] = {dot_begin, dot_body, last_is_result},
+    [TK_SINK_KEEP] = {keep_begin, keep_body, keep_end},
+    [TK_SINK_SCAN] = {scan_begin, scan_body, keep_end},
+    [TK_SINK_INSERT] = {insert_begin, insert_body, last_is_result},
+};
+
+// The loop, with what its sinks carry.
+static tk_op *make_loop(tk_chunker *s, tk_sink_group *g) {
+    TK_VEC(tk_vid) opnd = {0};
+    TK_VEC(const tk_type *) type = {0};
+    tk_vec_push(s->a, &opnd, tk_chunk_i32(s, 0));
+    tk_vec_push(s->a, &opnd, tk_chunk_i32(s, g->sink.at[0]->count));
+    tk_vec_push(s->a, &opnd, tk_chunk_i32(s, 1));
+    for (uint32_t i = 0; i < g->sink.n; i++) {
+        for (uint32_t c = 0; c < g->sink.at[i]->n; c++) {
+            tk_vec_push(s->a, &opnd, g->sink.at[i]->init[c]);
+            tk_vec_push(s->a, &type, tk_chunk_type(s, g->sink.at[i]->init[c]));
+        }
+    }
+    tk_op *loop = tk_op_new(s->f, TK_OP_FOR, s->loc, opnd.n, opnd.at, type.n, type.at, 1);
+    loop->reg[0] = tk_region_new(s->f, loop);
+    tk_op_insert_before(s->before, loop);
+    (void)tk_region_arg(loop->reg[0], tk_type_scalar(s->c->m->arena, TK_I32), "part");
+    for (uint32_t i = 0, r = 0; i < g->sink.n; i++) {
+        for (uint32_t c = 0; c < g->sink.at[i]->n; c++, r++) {
+            g->sink.at[i]->arg[c] = tk_region_arg(loop->reg[0], type.at[r], NULL);
+            g->sink.at[i]->last[c] = loop->res[r];
+        }
+    }
+    return loop;
+}
+
+static void fill_loop(tk_chunker *s, tk_sink_group *g, tk_op *loop) {
+    TK_VEC(tk_vid) next = {0};
+    tk_op *before = s->before;
+    s->in = loop->reg[0];
+    s->before = NULL;
+    s->epoch++;
+    for (uint32_t i = 0; i < g->sink.n; i++) {
+        tk_sink *k = g->sink.at[i];
+        s->loc = k->op->loc;
+        how[k->kind].body(s, k, loop->reg[0]->args.at[0]);
+        for (uint32_t c = 0; c < k->n; c++) {
+            tk_vec_push(s->a, &next, k->next[c]);
+        }
+    }
+    (void)tk_chunk_op(s, TK_OP_YIELD, next.n, next.at, 0, NULL);
+    s->before = before;
+}
+
+void tk_chunk_emit(tk_chunker *s, tk_sink_group *g) {
+    tk_sink *first = g->sink.at[0];
+    s->before = g->behind ? g->at->next : g->at;
+    s->loc = first->op->loc;
+    if (first->count == 1) {
+        keep_whole(s, first);
+        return;
+    }
+    for (uint32_t i = 0; i < g->sink.n; i++) {
+        how[g->sink.at[i]->kind].begin(s, g->sink.at[i]);
+    }
+    fill_loop(s, g, make_loop(s, g));
+    for (uint32_t i = 0; i < g->sink.n; i++) {
+        tk_sink *k = g->sink.at[i];
+        s->loc = k->op->loc;
+        how[k->kind].end(s, k);
+        if (k->kind != TK_SINK_KEEP && k->kind != TK_SINK_SCAN) {
+            tk_vec_push(s->a, &s->done, k->op);
+        }
     }
 }

@@ -112,8 +112,7 @@ typedef struct plan {
     const tk_op *site;
     uint32_t at;
     const tk_op *root; // is made anew, not read from where it is kept
-    TK_VEC(tk_vid) whole;
-    TK_VEC(tk_vid) keep;
+    tk_sink *sink;     // what its loop needs is noted there
     TK_VEC(tk_part_node *) stack;
 } plan;
 
@@ -124,7 +123,7 @@ static bool stays(const tk_chunker *s, const tk_op *op) {
 }
 
 static bool leaf_kept(plan *p, tk_part_node *x) {
-    tk_vec_push(p->s->a, &p->keep, x->v);
+    tk_vec_push(p->s->a, &p->sink->keep, x->v);
     return tk_part_is_piece(p->s, tk_chunk_type(p->s, x->v), &x->part, true);
 }
 
@@ -134,6 +133,7 @@ static bool expand(plan *p, tk_part_node *x) {
     const tk_op *op = x->op;
     x->state = TK_PART_DONE;
     if (tk_chunk_kept(s, x->v)) {
+        tk_vec_push(s->a, &p->sink->whole, x->v);
         return tk_part_is_piece(s, tk_chunk_type(s, x->v), &x->part, false);
     }
     if (!op) {
@@ -147,8 +147,12 @@ static bool expand(plan *p, tk_part_node *x) {
     case TK_FX_ATOMIC:
         return leaf_kept(p, x);
     case TK_FX_READ:
-        if (!is_fresh(s, op, p->site, p->at) && !leaf_kept(p, x)) {
-            return false;
+        if (!is_fresh(s, op, p->site, p->at)) {
+            if (!leaf_kept(p, x)) {
+                return false;
+            }
+        } else if (tk_chunk_type(s, op->opnd[0])->access != TK_IN) {
+            tk_vec_push(s->a, &p->sink->reads, op->opnd[0]);
         }
         break;
     case TK_FX_PURE:
@@ -172,7 +176,7 @@ static bool visit(plan *p, tk_part_node *x) {
     bool ready = true;
     for (uint32_t i = 0; i < x->op->nopnd; i++) {
         if (tk_part_is_whole(&x->in[i])) {
-            tk_vec_push(p->s->a, &p->whole, x->op->opnd[i]);
+            tk_vec_push(p->s->a, &p->sink->whole, x->op->opnd[i]);
             continue;
         }
         tk_part_node *y = tk_part_node_of(p->s, x->op->opnd[i], &x->in[i]);
@@ -182,12 +186,15 @@ static bool visit(plan *p, tk_part_node *x) {
         }
     }
     x->state = ready ? TK_PART_DONE : TK_PART_OPEN;
+    if (ready) {
+        tk_vec_push(p->s->a, &p->sink->made, x->v);
+    }
     return true;
 }
 
 static bool can(plan *p, tk_vid v, const tk_part *part) {
     if (tk_part_is_whole(part)) {
-        tk_vec_push(p->s->a, &p->whole, v);
+        tk_vec_push(p->s->a, &p->sink->whole, v);
         return true;
     }
     tk_part_node *root = tk_part_node_of(p->s, v, part);
@@ -267,7 +274,7 @@ static bool roots(plan *p, const tk_sink *k) {
     case TK_SINK_INSERT:
         for (uint32_t i = 0; i < op->nopnd; i++) {
             if (i != 1) {
-                tk_vec_push(s->a, &p->whole, op->opnd[i]);
+                tk_vec_push(s->a, &p->sink->whole, op->opnd[i]);
             }
         }
         return can(p, op->opnd[1], &part);
@@ -295,18 +302,21 @@ static bool try_axis(tk_chunker *s, tk_sink *k, int axis, uint32_t at) {
                                : !tk_chunk_cut(s, tk_sink_type(s, k), axis, &k->axis, &k->count)) {
         return false;
     }
-    plan p = {.s = s, .site = k->op, .at = at};
+    tk_sink *made = TK_NEW(s->a, tk_sink);
+    *made = *k;
+    made->pos = at;
+    plan p = {.s = s, .site = k->op, .at = at, .sink = made};
     s->epoch++;
-    if (!roots(&p, k)) {
+    if (!roots(&p, made)) {
         return false;
     }
-    for (uint32_t i = 0; i < p.whole.n; i++) {
-        s->need[p.whole.at[i]] |= TK_NEED_WHOLE;
+    for (uint32_t i = 0; i < made->whole.n; i++) {
+        s->need[made->whole.at[i]] |= TK_NEED_WHOLE;
     }
-    for (uint32_t i = 0; i < p.keep.n; i++) {
-        s->need[p.keep.at[i]] |= TK_NEED_KEPT;
+    for (uint32_t i = 0; i < made->keep.n; i++) {
+        s->need[made->keep.at[i]] |= TK_NEED_KEPT;
     }
-    tk_vec_push(s->a, &s->sinks, *k);
+    tk_vec_push(s->a, &s->sinks, made);
     return true;
 }
 
@@ -387,6 +397,15 @@ static bool plan_pure(tk_chunker *s, tk_op *op, uint32_t at) {
     return sink(s, k, k.kind == TK_SINK_HISTOGRAM ? TK_AXIS_ALL : op->at.axis, at);
 }
 
+static void keep_whole(tk_chunker *s, tk_sink k, uint32_t at) {
+    tk_sink *made = TK_NEW(s->a, tk_sink);
+    *made = k;
+    made->kind = TK_SINK_KEEP;
+    made->pos = at;
+    made->count = 1;
+    tk_vec_push(s->a, &s->sinks, made);
+}
+
 // A value that is to be kept: made by parts, or as a whole and then put away.
 static void plan_kept(tk_chunker *s, tk_op *op, uint32_t r, uint32_t at) {
     tk_sink k = {.kind = TK_SINK_KEEP, .op = op, .v = op->res[r]};
@@ -399,10 +418,8 @@ static void plan_kept(tk_chunker *s, tk_op *op, uint32_t r, uint32_t at) {
     if (cut && try_axis(s, &k, TK_AXIS_ALL, at)) {
         return;
     }
-    k.kind = TK_SINK_KEEP;
-    k.count = 1;
     s->need[k.v] |= TK_NEED_WHOLE;
-    tk_vec_push(s->a, &s->sinks, k);
+    keep_whole(s, k, at);
 }
 
 static void plan_op(tk_chunker *s, tk_op *op, uint32_t at) {
@@ -431,9 +448,7 @@ static void plan_op(tk_chunker *s, tk_op *op, uint32_t at) {
     if (!cuts || !sink(s, k, TK_AXIS_ALL, at)) {
         need_operands(s, op);
         if (effect == TK_FX_ATOMIC && (need & TK_NEED_KEPT)) {
-            k.kind = TK_SINK_KEEP;
-            k.count = 1;
-            tk_vec_push(s->a, &s->sinks, k);
+            keep_whole(s, k, at);
         }
     }
 }
@@ -486,6 +501,7 @@ typedef struct count {
 
 static void number(void *user, tk_op *op) {
     count *k = user;
+    k->s->op[k->n] = op;
     for (uint32_t i = 0; i < op->nres; i++) {
         k->s->pos[op->res[i]] = k->n;
     }
@@ -497,8 +513,21 @@ static void number(void *user, tk_op *op) {
     k->n++;
 }
 
+static void count_op(void *user, tk_op *op) {
+    uint32_t *n = user;
+    (void)op;
+    ++*n;
+}
+
 void tk_chunk_plan(tk_chunker *s) {
     count k = {s, 0};
+    for (tk_op *op = s->f->body->first; op; op = op->next) {
+        tk_op_walk(op, count_op, &k.n);
+    }
+    s->nop = k.n;
+    s->op = TK_NEW_ARRAY(s->a, tk_op *, k.n + 1);
+    s->writes.n = s->write_pos.n = s->sinks.n = 0;
+    k.n = 0;
     for (tk_op *op = s->f->body->first; op; op = op->next) {
         tk_op_walk(op, number, &k);
     }

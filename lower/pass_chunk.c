@@ -66,12 +66,31 @@ static void hand_on_kept(void *user, tk_op *op) {
 
 static void rename_op(void *user, tk_op *op) { tk_vmap_operands(user, op); }
 
-static void sink_note(tk_chunker *s, const tk_sink *k) {
+static void loop_note(tk_chunker *s, const tk_sink_group *g) {
     tk_module *m = s->c->m;
-    tk_note_rec *r = tk_note_add(&m->notes, "chunk", k->count > 1 ? "chunked" : "kept",
+    const tk_sink *k = g->sink.at[0];
+    bool cut = k->count > 1;
+    tk_note_rec *r = tk_note_add(&m->notes, "chunk", cut ? "in-parts" : "kept",
                                  tk_loc_span(m, k->op->loc), TK_NOTE_DONE,
-                                 "'%s' works on its tiles by parts", tk_op_info(k->op->code)->name);
-    tk_note_number_add(&m->notes, r, "parts", (double)k->count);
+                                 cut ? "large tiles are worked on in parts, in a loop for this '%s'"
+                                     : "the tile of this '%s' is kept in the threads' memory",
+                                 tk_op_info(k->op->code)->name);
+    if (cut) {
+        tk_note_number_add(&m->notes, r, "parts", (double)k->count);
+        tk_note_number_add(&m->notes, r, "ops in the loop", (double)g->sink.n);
+    }
+}
+
+// Once more where something is to be kept that the first plan makes several times.
+static void plan(tk_chunker *s) {
+    uint8_t *wanted = TK_NEW_ARRAY(s->a, uint8_t, s->n);
+    tk_chunk_plan(s);
+    tk_chunk_group(s);
+    if (tk_chunk_dear(s, wanted)) {
+        s->need = wanted;
+        tk_chunk_plan(s);
+        tk_chunk_group(s);
+    }
 }
 
 // Whether anything was done.
@@ -83,12 +102,15 @@ static bool one_round(tk_chunker *s) {
     s->node = TK_NEW_ARRAY(s->a, tk_part_node *, s->n);
     s->stamp = TK_NEW_ARRAY(s->a, uint32_t, s->n);
     s->epoch = 0;
-    s->writes.n = s->write_pos.n = s->sinks.n = 0;
     s->map = (tk_vmap){.arena = s->a};
-    tk_chunk_plan(s);
-    for (uint32_t i = s->sinks.n; i-- > 0;) {
-        sink_note(s, &s->sinks.at[i]);
-        tk_chunk_emit(s, &s->sinks.at[i]);
+    s->done.n = 0;
+    plan(s);
+    for (uint32_t i = 0; i < s->groups.n; i++) {
+        loop_note(s, s->groups.at[i]);
+        tk_chunk_emit(s, s->groups.at[i]);
+    }
+    for (uint32_t i = 0; i < s->done.n; i++) {
+        tk_op_unlink(s->done.at[i]);
     }
     tk_func_walk(s->f, hand_on_kept, s);
     tk_func_walk(s->f, rename_op, &s->map);

@@ -157,6 +157,7 @@ static void fill(memory *m) {
 typedef struct largest {
     const tk_func *f;
     int64_t most; // elements of a tile that is not kept
+    int loops, kept;
 } largest;
 
 static void look(void *user, tk_op *op) {
@@ -169,8 +170,14 @@ static void look(void *user, tk_op *op) {
     }
 }
 
-// Runs the kernel; warps > 0: in parts of an element a thread. The largest tile is given back.
-static int64_t run(const program *p, memory *m, int warps) {
+static void count(void *user, tk_op *op) {
+    largest *l = user;
+    l->loops += op->code == TK_OP_FOR;
+    l->kept += op->code == TK_OP_EMPTY;
+}
+
+// Runs the kernel; warps > 0: in parts of an element a thread, and what is left is looked at.
+static largest run(const program *p, memory *m, int warps) {
     tk_guard guard = {0};
     tk_arena arena;
     tk_arena_init(&arena, NULL, &guard);
@@ -186,7 +193,7 @@ static int64_t run(const program *p, memory *m, int warps) {
                  .arg = arg,
                  .narg = sizeof arg / sizeof *arg,
                  .debug = true};
-    int64_t most = 0;
+    largest seen = {0};
     if (setjmp(guard.jump) == 0) {
         e2e_state *s = TK_NEW(&arena, e2e_state);
         s->r = &r;
@@ -204,16 +211,16 @@ static int64_t run(const program *p, memory *m, int warps) {
                       p->name);
             tk_pipeline_opts clean = {.only = "dce"};
             cr_assert(tk_pipeline_run(module, NULL, &s->diags, &clean), "%s", p->name);
-            largest l = {module->funcs.at[0], 0};
-            tk_func_walk(module->funcs.at[0], look, &l);
-            most = l.most;
+            seen.f = module->funcs.at[0];
+            tk_func_walk(module->funcs.at[0], look, &seen);
+            tk_func_walk(module->funcs.at[0], count, &seen);
         }
         cr_assert(e2e_execute(s, info, bound, module), "%s: %s", p->name, r.text);
     } else {
         cr_assert_fail("%s, %d warps: %s", p->name, warps, guard.text);
     }
     tk_arena_release(&arena);
-    return most;
+    return seen;
 }
 
 Test(chunk, the_same_bits_in_parts) {
@@ -221,7 +228,7 @@ Test(chunk, the_same_bits_in_parts) {
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         (void)run(&programs[i], &want, 0);
         for (int warps = 1; warps <= 8; warps *= 2) {
-            int64_t most = run(&programs[i], &got, warps);
+            int64_t most = run(&programs[i], &got, warps).most;
             cr_assert_eq(memcmp(&want, &got, sizeof want), 0, "%s, %d warps", programs[i].name,
                          warps);
             // What the pass leaves whole has four times the limit.
@@ -229,5 +236,38 @@ Test(chunk, the_same_bits_in_parts) {
                       "%s, %d warps: a tile of %lld elements is left", programs[i].name, warps,
                       (long long)most);
         }
+    }
+}
+
+typedef struct shared_loop {
+    const char *body;
+    int loops, kept;
+} shared_loop;
+
+// What several ops need is read once; what they need of each other's results is not; what is dear
+// to make again is kept.
+Test(chunk, loops_are_shared) {
+    static const shared_loop cases[] = {
+        {"let t = x[0 +: 4096]; y[0] = sum(t); y[1] = max(t); y[2] = sum(t * t);", 1, 0},
+        {"let t = x[0 +: 4096]; let s = sum(t) / n; let m = max(t) - s; y[0] = s; y[1] = m;", 1, 0},
+        {"let t = f[0 +: 4096]; let m = max(t); z[0] = m; z[1] = sum(t - m);", 2, 0},
+        {"let t = x[0 +: 4096]; y[0 +: 4096] = t + 1; w[0 +: 4096] = t * 2;", 1, 0},
+        {"let t = x[0 +: 4096]; y[0 +: 4096] = t + 1; y[1 +: 4096] = t * 2;", 2, 0},
+        {"let t = w[0 +: 4096]; w[0 +: 4096] = t + 1; y[0 +: 4096] = t * 2;", 2, 1},
+        {"let t = w[0 +: 4096]; w[0 +: 4096] = t + 1; y[0] = sum(w[0 +: 4096]);", 2, 0},
+        {"let t = w[0 +: 4096]; y[0] = sum(t); w[0 +: 4096] = t + 1;", 2, 0},
+        {"let t = x[0 +: 4096]; y[argmax(t) +: 4096] = t;", 2, 0},
+        {"let t = x[0 +: 4096]; let s = sum(t); w[0] = s; y[0 +: 4096] = t; y[4096] = w[0];", 1, 0},
+        {"let t = pow(f[0 +: 4096], 1.5); let m = max(t); z[0 +: 4096] = t - m;", 3, 1},
+        {"let t = f[0 +: 4096] + 1.5; let m = max(t); z[0 +: 4096] = t - m;", 2, 0},
+    };
+    static memory want, got;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        program p = {"shared", cases[i].body, false};
+        (void)run(&p, &want, 0);
+        largest l = run(&p, &got, 2);
+        cr_expect_eq(memcmp(&want, &got, sizeof want), 0, "%s", p.body);
+        cr_expect_eq(l.loops, cases[i].loops, "%s: %d loops", p.body, l.loops);
+        cr_expect_eq(l.kept, cases[i].kept, "%s: %d kept", p.body, l.kept);
     }
 }
