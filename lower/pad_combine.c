@@ -148,6 +148,34 @@ static void change_op(combine *s, unsigned axes) {
     change_region(s);
 }
 
+// Regions within each other, at most: those around the op and those in its function.
+static unsigned depth_of(const tk_region *r) {
+    unsigned most = 0;
+    for (const tk_op *op = r->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            const unsigned d = depth_of(op->reg[i]);
+            most = d > most ? d : most;
+        }
+    }
+    return most + 1;
+}
+
+static bool has_room(tk_pad *p, const tk_op *op) {
+    unsigned depth = depth_of(op->reg[0]);
+    for (const tk_region *r = op->in; r; r = r->owner ? r->owner->in : NULL) {
+        depth++;
+    }
+    if (depth < TK_MAX_REGION_DEPTH) {
+        return true;
+    }
+    tk_error(
+        p->c->diags, p->c->m->locs.at[op->loc].span, "too-large",
+        "'%s' is too large to be compiled for a GPU: the function that combines elements has, with "
+        "what keeps padding from it, more than %d blocks within each other",
+        p->f->name, TK_MAX_REGION_DEPTH);
+    return false;
+}
+
 // Padding stands in front of real elements or between them where all axes are reduced, and where
 // the initial value of a scan from the end is the last element.
 void tk_pad_combine(tk_pad *p, tk_op *op) {
@@ -157,7 +185,7 @@ void tk_pad_combine(tk_pad *p, tk_op *op) {
     s.behind = !all && !(op->at.reverse && op->at.exclusive);
     const bool forward = op->code == TK_OP_SCAN_FN && !op->at.reverse;
     const unsigned axes = s.plain ? tk_pad_axes(op) : (unsigned)TK_PAD_ALL;
-    if (tk_pad_is(p, op->opnd[0], axes) && !(s.plain && forward)) {
+    if (tk_pad_is(p, op->opnd[0], axes) && !(s.plain && forward) && (s.plain || has_room(p, op))) {
         change_op(&s, axes);
     }
 }

@@ -6,7 +6,8 @@
 // keeps: every real element, bit for bit, but for the order of float sums and products; which
 //        elements of tensors are read and written; when asserts and assumptions hold
 // needs: nothing; functions of one module change together
-// when not: a tile would have more than TK_MAX_TILE_ELEMS elements: refused, with its shape
+// when not: a tile would have more than TK_MAX_TILE_ELEMS elements, or a function that combines
+//           elements more than TK_MAX_REGION_DEPTH regions within each other: refused
 //
 // Each value gets its padded type first. What stands in the padding is anything, and an op that
 // computes element by element needs no change: nothing traps. The others are changed so that the

@@ -558,6 +558,31 @@ Test(pad, too_large_a_tile_is_refused) {
     ir_close(e);
 }
 
+// A function with asserts goes into a branch: one region more than there may be.
+Test(pad, too_deep_a_function_is_refused) {
+    static char module[64 * 1024];
+    enum { AROUND = 2 }; // the kernel's body and the function
+    for (int deep = TK_MAX_REGION_DEPTH - AROUND - 1; deep <= TK_MAX_REGION_DEPTH - AROUND;
+         deep++) {
+        ir_env *e = ir_open();
+        size_t n = (size_t)snprintf(module, sizeof module,
+                                    "module tile\n\nkernel @k(%%t: bool) {\n  %%a = iota : i32[3]\n"
+                                    "  %%r = reduce_fn %%a axis=0 : i32[1] (%%x: i32, %%y: i32) {\n"
+                                    "assert %%t\n");
+        for (int i = 0; i < deep; i++) {
+            n += (size_t)snprintf(module + n, sizeof module - n, "if %%t {\n");
+        }
+        for (int i = 0; i < deep; i++) {
+            n += (size_t)snprintf(module + n, sizeof module - n, "yield\n} else {\nyield\n}\n");
+        }
+        (void)snprintf(module + n, sizeof module - n, "yield %%x\n}\nreturn\n}\n");
+        const bool fits = deep < TK_MAX_REGION_DEPTH - AROUND;
+        cr_assert((run_pad(e, module) != NULL) == fits, "%d", deep);
+        cr_assert(fits || strstr(ir_diags(e), "blocks within each other"), "%s", ir_diags(e));
+        ir_close(e);
+    }
+}
+
 // Functions change with their callers.
 Test(pad, functions) {
     ir_env *e = ir_open();
