@@ -20,7 +20,8 @@ size_t gpu_debug_bytes(const tkc_config *c, const tk_image *i) {
 }
 
 typedef struct debug_run {
-    const cuda_device *d;
+    const cuda_device *d; // NULL: it ran elsewhere
+    const tk_image *image;
     const gpu_packed *p;
     void *stream;
     size_t room;
@@ -32,12 +33,22 @@ typedef struct debug_run {
 
 // ---- The launch
 
+static tk_debug_head begin_head(size_t room) {
+    return (tk_debug_head){.fault = TK_DEBUG_NO_FAULT, .end = room, .room = room};
+}
+
+// Bytes of the records that are whole.
+static size_t whole_records(const debug_run *r) {
+    uint64_t size = r->head.used < r->head.end ? r->head.used : r->head.end;
+    return size < r->room ? (size_t)size : r->room;
+}
+
 // With the kernel's debug lock and the device's context.
 static cu_result run_and_read(debug_run *r) {
     const cuda_driver *f = r->d->driver;
     cu_address at = r->p->loaded->debug;
     int capturing = 0;
-    r->head = (tk_debug_head){.fault = TK_DEBUG_NO_FAULT, .end = r->room, .room = r->room};
+    r->head = begin_head(r->room);
     cu_result e = f->stream_capturing(r->stream, &capturing);
     r->capturing = e == 0 && capturing != 0;
     if (e || r->capturing) {
@@ -49,8 +60,7 @@ static cu_result run_and_read(debug_run *r) {
     e = e ? e : f->stream_synchronize(r->stream);
     e = e ? e : f->copy_out(&r->head, at, sizeof r->head);
     if (e == 0) {
-        uint64_t size = r->head.used < r->head.end ? r->head.used : r->head.end;
-        r->size = size < r->room ? (size_t)size : r->room;
+        r->size = whole_records(r);
     }
     return e || !r->size ? e : f->copy_out(r->records, at + sizeof r->head, r->size);
 }
@@ -97,7 +107,7 @@ static void print_record(tk_work *w, tkc_context *c, const debug_run *r, const l
     tk_debug_record head;
     const unsigned char *record = r->records + l->at;
     memcpy(&head, record, sizeof head);
-    const tk_debug_site *site = &r->p->loaded->variant->image->debug[head.site];
+    const tk_debug_site *site = &r->image->debug[head.site];
     int64_t program[TK_MAX_GRID] = {0};
     program_place(head.program, r->p->ngrid, r->p->grid, program);
     size_t room = tk_show_room(site->text);
@@ -118,7 +128,7 @@ static void print_record(tk_work *w, tkc_context *c, const debug_run *r, const l
 // A kernel that wrote where it should not may have left anything: what makes no sense ends the
 // list.
 static size_t find_records(const debug_run *r, line *out) {
-    const tk_image *i = r->p->loaded->variant->image;
+    const tk_image *i = r->image;
     size_t n = 0, at = 0;
     while (r->size - at >= sizeof(tk_debug_record)) {
         tk_debug_record head;
@@ -156,7 +166,7 @@ static void say_lost(tk_work *w, const tk_kernel_info *info, const debug_run *r)
 }
 
 static void say_fault(tk_work *w, const tk_kernel_info *info, const debug_run *r) {
-    const tk_image *image = r->p->loaded->variant->image;
+    const tk_image *image = r->image;
     uint64_t element = r->head.fault & ((1U << TK_DEBUG_ELEMENT_BITS) - 1);
     uint64_t number = r->head.fault >> TK_DEBUG_ELEMENT_BITS;
     uint64_t at = number & ((1U << TK_DEBUG_SITE_BITS) - 1);
@@ -193,11 +203,41 @@ static void report_driver(tk_work *w, const tkc_kernel *k, const debug_run *r, c
     }
 }
 
+// Prints and reports what the run left behind.
+static bool say_all(tk_work *w, tkc_context *c, const tkc_kernel *k, const debug_run *r) {
+    print_all(w, c, r);
+    if (r->head.lost) {
+        say_lost(w, k->info, r);
+    }
+    if (r->head.fault != TK_DEBUG_NO_FAULT) {
+        say_fault(w, k->info, r);
+    }
+    return w->diags.errors == 0;
+}
+
+void gpu_debug_begin(const tkc_config *c, void *buffer) {
+    tk_debug_head head = begin_head(room_of(c));
+    memcpy(buffer, &head, sizeof head);
+}
+
+bool gpu_debug_end(tk_work *w, tkc_context *c, const tkc_kernel *k, const tk_image *i,
+                   const gpu_packed *p, void *buffer) {
+    debug_run r = {.image = i, .p = p, .room = room_of(w->config)};
+    memcpy(&r.head, buffer, sizeof r.head);
+    r.records = (unsigned char *)buffer + sizeof r.head;
+    r.size = whole_records(&r);
+    return say_all(w, c, k, &r);
+}
+
 bool gpu_run_debug(tk_work *w, tkc_device *device, const tkc_kernel *k, const gpu_packed *p,
                    void *stream) {
     cuda_device *d = device->state;
     debug_run *r = TK_NEW(&w->arena, debug_run);
-    *r = (debug_run){.d = d, .p = p, .stream = stream, .room = room_of(w->config)};
+    *r = (debug_run){.d = d,
+                     .image = p->loaded->variant->image,
+                     .p = p,
+                     .stream = stream,
+                     .room = room_of(w->config)};
     if (cuda_forked(d->driver)) {
         cuda_fail_forked(w);
         return false;
@@ -212,12 +252,5 @@ bool gpu_run_debug(tk_work *w, tkc_device *device, const tkc_kernel *k, const gp
         return false;
     }
     atomic_store_explicit(&d->last, p->loaded, memory_order_relaxed);
-    print_all(w, device->context, r);
-    if (r->head.lost) {
-        say_lost(w, k->info, r);
-    }
-    if (r->head.fault != TK_DEBUG_NO_FAULT) {
-        say_fault(w, k->info, r);
-    }
-    return w->diags.errors == 0;
+    return say_all(w, device->context, k, r);
 }

@@ -196,7 +196,9 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
 
 // ---- Launches (cuda_launch.c)
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out);
-bool gpu_pack_variant(const launch *l, const gpu_variant *v, tk_arena *arena, gpu_packed *out);
+// debug: the address of what a debug image leaves behind.
+bool gpu_pack_variant(const launch *l, const gpu_variant *v, uint64_t debug, tk_arena *arena,
+                      gpu_packed *out);
 cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream);
 void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r);
 // A launch of a debug image: waits for its end, hands over what it printed, and reports the assert
@@ -204,5 +206,9 @@ void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_re
 bool gpu_run_debug(tk_work *w, tkc_device *device, const tkc_kernel *k, const gpu_packed *p,
                    void *stream);
 size_t gpu_debug_bytes(const tkc_config *c, const tk_image *i); // of memory on the device; 0: none
+// The same memory on the host, before a run and after it: false after w's errors.
+void gpu_debug_begin(const tkc_config *c, void *buffer);
+bool gpu_debug_end(tk_work *w, tkc_context *c, const tkc_kernel *k, const tk_image *i,
+                   const gpu_packed *p, void *buffer);
 
 #endif

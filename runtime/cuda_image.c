@@ -241,6 +241,7 @@ static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_op
     add_text(w, &k, tk_buf_text(&fact));
     add_text(w, &k, o->arch);
     add_text(w, &k, o->debug ? "debug" : "");
+    add_text(w, &k, o->no_cubin ? "ptx" : "");
     add_text(w, &k, tools(w));
     for (uint32_t i = 0; m->sources && i < m->sources->files.n; i++) {
         const tk_source *s = &m->sources->files.at[i];

@@ -55,8 +55,8 @@ static void store_i32(unsigned char *at, int64_t x) {
     memcpy(at, &y, sizeof y);
 }
 
-static void store_slot(const launch *l, const tk_exec_env *env, const tk_param_slot *s,
-                       unsigned char *block) {
+static void store_slot(const launch *l, const tk_exec_env *env, uint64_t debug,
+                       const tk_param_slot *s, unsigned char *block) {
     unsigned char *at = block + s->offset;
     switch (s->kind) {
     case TK_SLOT_ADDRESS:
@@ -76,12 +76,13 @@ static void store_slot(const launch *l, const tk_exec_env *env, const tk_param_s
         store_i32(at, env->grid[s->param]);
         return;
     case TK_SLOT_DEBUG:
-        store_u64(at, l->loaded->debug);
+        store_u64(at, debug);
         return;
     }
 }
 
-bool gpu_pack_variant(const launch *l, const gpu_variant *v, tk_arena *arena, gpu_packed *out) {
+bool gpu_pack_variant(const launch *l, const gpu_variant *v, uint64_t debug, tk_arena *arena,
+                      gpu_packed *out) {
     const tk_image *i = v->image;
     tk_exec_env env;
     memset(out, 0, sizeof *out);
@@ -95,14 +96,14 @@ bool gpu_pack_variant(const launch *l, const gpu_variant *v, tk_arena *arena, gp
     out->bytes = i->param_bytes;
     out->block = tk_alloc(arena, i->param_bytes);
     for (uint32_t k = 0; k < i->nslot; k++) {
-        store_slot(l, &env, &i->slot[k], out->block);
+        store_slot(l, &env, debug, &i->slot[k], out->block);
     }
     return true;
 }
 
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out) {
     (void)device;
-    if (!gpu_pack_variant(l, l->loaded->variant, arena, out)) {
+    if (!gpu_pack_variant(l, l->loaded->variant, l->loaded->debug, arena, out)) {
         return false;
     }
     out->loaded = l->loaded;

@@ -93,40 +93,63 @@ static void report_fault(const launch *l, const tk_sim_fault *f) {
 
 // ---- Launch
 
+// What a launch may touch: its tensors, and where a debug image leaves something behind.
+static void set_regions(const launch *l, void *debug, size_t debug_bytes, tk_sim_launch *sl) {
+    tk_sim_region *region = TK_NEW_ARRAY(&l->work->arena, tk_sim_region, l->narg + 1);
+    sl->region = region;
+    for (uint32_t k = 0; k < l->narg; k++) {
+        if (l->is_tensor[k]) {
+            add_region(l, k, region, &sl->nregion);
+        }
+    }
+    if (debug_bytes) {
+        region[sl->nregion++] = (tk_sim_region){(uint64_t)(uintptr_t)debug, debug_bytes, false,
+                                                "the memory of prints and asserts"};
+    }
+}
+
+static void tell_counters(const launch *l, const tk_sim_result *result) {
+    tk_arena *a = &l->work->arena;
+    const char *entry = l->simulated->image->kernel;
+    if (l->options->counters && result->count) {
+        tk_sim_counters c;
+        tk_sim_sum(a, l->simulated->simulated, entry, result, &c);
+        l->options->counters(l->options->counters_user, sim_counters_plain(a, &c),
+                             sim_counters_json(a, entry, &c));
+    }
+}
+
 static void sim_launch(tkc_device *device, const launch *l) {
-    (void)device;
     tk_work *w = l->work;
     const tk_image *i = l->simulated->image;
+    size_t debug_bytes = gpu_debug_bytes(w->config, i);
+    void *debug = tk_alloc(&w->arena, debug_bytes);
     gpu_packed p;
-    if (!gpu_pack_variant(l, l->simulated, &w->arena, &p) || p.programs == 0) {
+    if (!gpu_pack_variant(l, l->simulated, (uint64_t)(uintptr_t)debug, &w->arena, &p) ||
+        p.programs == 0) {
         return;
     }
-    tk_sim_region *region = TK_NEW_ARRAY(&w->arena, tk_sim_region, l->narg + 1);
     tk_sim_launch sl = {.entry = i->kernel,
                         .grid = {p.programs, 1, 1},
                         .block = {i->threads, 1, 1},
                         .shared = i->shared,
                         .params = p.block,
                         .param_bytes = p.bytes,
-                        .region = region,
                         .seed = l->options->seed,
                         .stop = l->options->stop};
-    for (uint32_t k = 0; k < l->narg; k++) {
-        if (l->is_tensor[k]) {
-            add_region(l, k, region, &sl.nregion);
-        }
+    set_regions(l, debug, debug_bytes, &sl);
+    if (debug_bytes) {
+        gpu_debug_begin(w->config, debug);
     }
     tk_sim_result result;
     tk_sim_run(&w->arena, l->simulated->simulated, &sl, &result);
+    if (debug_bytes) {
+        gpu_debug_end(w, device->context, l->kernel, i, &p, debug);
+    }
     if (!result.ok) {
         report_fault(l, &result.fault);
     }
-    if (l->options->counters && result.count) {
-        tk_sim_counters c;
-        tk_sim_sum(&w->arena, l->simulated->simulated, i->kernel, &result, &c);
-        l->options->counters(l->options->counters_user, sim_counters_plain(&w->arena, &c),
-                             sim_counters_json(&w->arena, i->kernel, &c));
-    }
+    tell_counters(l, &result);
 }
 
 // ---- Memory

@@ -48,8 +48,8 @@ TK_SIM_BIND_ONE(lop3, lop3_32)
 
 // ---- Shifts: amounts beyond the width shift everything out
 #define SHIFTS(B, S, U)                                                                            \
-    static U shl_##B(U x, uint32_t n) { return n < B ? (U)((uint64_t)x << n) : (U)0; }             \
-    static U shr_##B(U x, uint32_t n) { return n < B ? (U)((uint64_t)x >> n) : (U)0; }             \
+    static U shl_##B(U x, uint32_t n) { return (U)(n < B ? (uint64_t)x << n : 0); }                \
+    static U shr_##B(U x, uint32_t n) { return (U)(n < B ? (uint64_t)x >> n : 0); }                \
     static U sar_##B(U x, uint32_t n) { return (U)((int64_t)(S)x >> (n < B ? n : B - 1)); }        \
     static tk_sim_flow do_shl_##B(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {           \
         const uint64_t *a = tk_sim_get(w, &i->arg[1]), *b = tk_sim_get(w, &i->arg[2]);             \

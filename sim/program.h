@@ -85,8 +85,7 @@ typedef struct tk_sim_inst {
     uint32_t narg;
     uint16_t
         at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
-    uint16_t row;
-    uint8_t type[TK_SIM_TYPES]; // .type suffixes in order
+    uint8_t type[TK_SIM_TYPES];  // .type suffixes in order
     uint8_t ntype;
     uint8_t klass; // tk_sim_class
     uint8_t guard; // 0: always, 1: @p, 2: @!p

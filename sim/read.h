@@ -139,7 +139,7 @@ void tk_sim_scope_open(tk_sim_reader *r);
 void tk_sim_scope_close(tk_sim_reader *r); // resolves labels
 tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_kind kind);
 tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name); // NULL
-void tk_sim_label_ref(tk_sim_reader *r, const char *name, tk_sim_arg *arg);
+void tk_sim_label_ref(tk_sim_reader *r, const char *name, uint32_t line, tk_sim_arg *arg);
 uint32_t tk_sim_fill_slot(tk_sim_reader *r, tk_sim_fill_kind kind, uint32_t index, uint64_t bits);
 uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
 

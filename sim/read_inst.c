@@ -410,19 +410,26 @@ static bool fit(fitting *f, const char *shape, const tk_sim_operand_text *o, uns
 
 // ---- The instruction
 
-static bool try_row(tk_sim_reader *r, const tk_sim_row *row, uint16_t number, const char *name,
-                    const tk_sim_operand_text *o, unsigned n, tk_sim_inst *out, const char **why) {
+typedef struct written {
+    const char *name;
+    uint32_t line;
+    unsigned n;
+    tk_sim_operand_text operand[TK_SIM_OPERANDS];
+} written;
+
+static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, tk_sim_inst *out,
+                    const char **why) {
     memset(out, 0, sizeof *out);
-    if (!tk_sim_match(row, name, out)) {
+    out->name = x->name;
+    out->line = x->line;
+    if (!tk_sim_match(row, x->name, out)) {
         return false;
     }
     fitting f = {.r = r, .inst = out};
-    if (!fit(&f, row->shape, o, n)) {
+    if (!fit(&f, row->shape, x->operand, x->n)) {
         *why = f.why;
         return false;
     }
-    out->name = name;
-    out->row = number;
     out->klass = (uint8_t)row->klass;
     out->arg = f.args.at;
     out->narg = f.args.n;
@@ -432,41 +439,45 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, uint16_t number, co
         return false;
     }
     if (f.label.arg) {
-        tk_sim_label_ref(r, f.label.label, &f.args.at[f.label.arg - 1]);
+        tk_sim_label_ref(r, f.label.label, out->line, &f.args.at[f.label.arg - 1]);
     }
     return true;
 }
 
+static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t guard_slot) {
+    i.guard = guard;
+    i.guard_slot = guard_slot;
+    i.loc = r->loc;
+    if (r->entry->code.n == TK_SIM_MAX_INSTS) {
+        tk_sim_refuse_at(r, i.line, "more than %d instructions", TK_SIM_MAX_INSTS);
+    }
+    tk_vec_push(r->arena, &r->entry->code, i);
+}
+
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
-    tk_sim_operand_text operand[TK_SIM_OPERANDS];
-    uint32_t line = r->token.line;
-    const char *name = tk_sim_word(r, "an instruction");
-    unsigned n = read_operands(r, operand);
-    size_t rows, root = strcspn(name, ".");
+    written x;
+    x.line = r->token.line;
+    x.name = tk_sim_word(r, "an instruction");
+    x.n = read_operands(r, x.operand);
+    size_t rows, root = strcspn(x.name, ".");
     const tk_sim_row *row = tk_sim_rows(&rows);
     const char *why = NULL;
     bool known = false;
     for (size_t k = 0; k < rows; k++) {
         tk_sim_inst i;
-        if (!tk_sim_root_is(&row[k], name, root)) {
+        if (!tk_sim_root_is(&row[k], x.name, root)) {
             continue;
         }
         known = true;
-        if (try_row(r, &row[k], (uint16_t)k, name, operand, n, &i, &why)) {
-            i.guard = guard;
-            i.guard_slot = guard_slot;
-            i.line = line;
-            i.loc = r->loc;
-            if (r->entry->code.n == TK_SIM_MAX_INSTS) {
-                tk_sim_refuse_at(r, line, "more than %d instructions", TK_SIM_MAX_INSTS);
-            }
-            tk_vec_push(r->arena, &r->entry->code, i);
+        if (try_row(r, &row[k], &x, &i, &why)) {
+            push_inst(r, i, guard, guard_slot);
             return;
         }
     }
     if (why) {
-        tk_sim_refuse_at(r, line, "instruction '%s': %s", name, why);
+        tk_sim_refuse_at(r, x.line, "instruction '%s': %s", x.name, why);
     }
-    tk_sim_refuse_at(
-        r, line, known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'", name);
+    tk_sim_refuse_at(r, x.line,
+                     known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'",
+                     x.name);
 }

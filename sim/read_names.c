@@ -140,11 +140,11 @@ tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name) {
     return s;
 }
 
-void tk_sim_label_ref(tk_sim_reader *r, const char *name, tk_sim_arg *arg) {
+void tk_sim_label_ref(tk_sim_reader *r, const char *name, uint32_t line, tk_sim_arg *arg) {
     tk_sim_pending *p = TK_NEW(r->arena, tk_sim_pending);
     p->name = name;
     p->arg = arg;
-    p->line = r->token.line;
+    p->line = line;
     p->next = r->scope[r->depth].pending;
     r->scope[r->depth].pending = p;
 }

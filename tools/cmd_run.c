@@ -23,6 +23,8 @@ typedef struct run_settings {
     bool has_rtol, has_atol; // before any --expect
     double rtol, atol;
     bool check, time, print;
+    uint64_t schedule;
+    int counters; // 0 none, 1 text, 2 json
 } run_settings;
 
 static bool take_expect(tool *t, void *settings, const char *value) {
@@ -86,6 +88,16 @@ static bool known_device(tool *t, const char *text) {
     tool_error(t, CODE_USAGE, list, "there is no device '%s'%s", name,
                tool_nearest(t, name, names, n));
     return false;
+}
+
+// What only the simulator has is asked of nothing else.
+static bool simulated(tool *t, const run_settings *s) {
+    bool sim = s->device && strncmp(s->device, "sim", 3) == 0;
+    if (!sim && (s->schedule || s->counters)) {
+        tool_usage(t, "option %s needs --device sim", s->counters ? "--counters" : "--schedule");
+        return false;
+    }
+    return true;
 }
 
 static bool is_output(tool *t, const arguments *a, const char *flag, const char *name) {
@@ -235,10 +247,22 @@ static double now(void) {
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
+static void show_counters(void *user, const char *plain, const char *json) {
+    const run_settings *s = user;
+    printf("%s", s->counters == 2 ? json : plain);
+    if (s->counters == 2) {
+        printf("\n");
+    }
+}
+
 // True where the outputs are there.
-static bool launch_once(tool *t, const run_settings *s, session *lib, device_arguments *d,
+static bool launch_once(tool *t, run_settings *s, session *lib, device_arguments *d,
                         double *seconds) {
-    tkc_launch_options options = {.size = sizeof options, .check = s->check};
+    tkc_launch_options options = {.size = sizeof options, .check = s->check, .seed = s->schedule};
+    if (s->counters) {
+        options.counters = show_counters;
+        options.counters_user = s;
+    }
     tkc_report *report = NULL;
     double start = now();
     tkc_status status = tkc_launch(lib->kernel, d->device, d->arg, d->a->n, &options, &report);
@@ -304,7 +328,7 @@ static void run(tool *t, void *settings) {
         tool_usage(t, s->common.files.n ? "run takes one FILE" : "no FILE is given");
         return;
     }
-    if ((s->device && !known_device(t, s->device))) {
+    if ((s->device && !known_device(t, s->device)) || !simulated(t, s)) {
         return;
     }
     if (s->k.threads > 4096) {
@@ -345,8 +369,12 @@ static const option options[] = {
      take_atol},
     {"--device", NULL, OPTION_TEXT, "NAME", offsetof(run_settings, device),
      "auto (the default: cuda where there is one, else cpu; with --check cpu), cpu, cuda, or "
-     "cuda:1, ... of several",
+     "cuda:1, ... of several; sim: the GPU's code, simulated",
      NULL},
+    {"--schedule", NULL, OPTION_COUNT, "S", offsetof(run_settings, schedule),
+     "sim: the seed of the order in which warps run; 0 (the default): one after another", NULL},
+    {"--counters", NULL, OPTION_MAYBE, "text|json", offsetof(run_settings, counters),
+     "sim: print what each line of source did: instructions, memory, barriers", NULL},
     {"--seed", NULL, OPTION_COUNT, "S", offsetof(run_settings, k.seed), "of the random arrays; 0",
      NULL},
     {"--threads", NULL, OPTION_COUNT, "N", offsetof(run_settings, k.threads),

@@ -129,7 +129,8 @@ static bool take_pair(parse *p, const option *o, const char *value) {
 
 static bool take(parse *p, const option *o, const char *value) {
     size_t index = (size_t)(o - p->c->option);
-    bool once = o->kind == OPTION_TEXT || o->kind == OPTION_COUNT || o->kind == OPTION_CHOICE;
+    bool once = o->kind == OPTION_TEXT || o->kind == OPTION_COUNT || o->kind == OPTION_CHOICE ||
+                o->kind == OPTION_MAYBE;
     if (once && p->seen[index]) {
         tool_usage(p->t, "option %s is given twice", o->name);
         return false;
@@ -149,6 +150,12 @@ static bool take(parse *p, const option *o, const char *value) {
         return take_count(p, o, value);
     case OPTION_CHOICE:
         return take_choice(p, o, value);
+    case OPTION_MAYBE: {
+        int *out = (int *)(void *)(p->settings + o->at);
+        bool ok = !value || take_choice(p, o, value);
+        *out = value ? *out + 1 : 1;
+        return ok;
+    }
     case OPTION_NAMES:
         return take_name(p, o, value);
     case OPTION_PAIRS:
@@ -179,7 +186,7 @@ static bool parse_option(parse *p, int argc, char **argv, int *i) {
         tool_usage(p->t, "option %s takes no value", o->name);
         return false;
     }
-    if (o->kind != OPTION_FLAG && !value) {
+    if (o->kind != OPTION_FLAG && o->kind != OPTION_MAYBE && !value) {
         if (*i + 1 >= argc) {
             tool_usage(p->t, "option %s needs a value, %s", o->name, o->value);
             return false;
@@ -234,10 +241,13 @@ static void put_wrapped(const char *s, int column, int indent) {
 static void put_option(const option *o) {
     enum { COLUMN = 26 };
     char head[128];
-    snprintf(head, sizeof head, "  %s%s%s%s%s", o->alias && is_letter(o->alias) ? o->alias : "",
+    snprintf(head, sizeof head, "  %s%s%s%s%s%s", o->alias && is_letter(o->alias) ? o->alias : "",
              o->alias && is_letter(o->alias) ? ", " : "", o->name,
-             o->value ? (is_long(o->name) && o->kind == OPTION_CHOICE ? "=" : " ") : "",
-             o->value ? o->value : "");
+             o->kind == OPTION_MAYBE                        ? "[="
+             : is_long(o->name) && o->kind == OPTION_CHOICE ? "="
+             : o->value                                     ? " "
+                                                            : "",
+             o->value ? o->value : "", o->kind == OPTION_MAYBE ? "]" : "");
     int n = printf("%s", head);
     if (n >= COLUMN - 1) {
         putchar('\n');

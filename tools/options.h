@@ -29,6 +29,7 @@ typedef enum option_kind {
     OPTION_TEXT,   // const char *
     OPTION_COUNT,  // uint64_t
     OPTION_CHOICE, // int: the index in `value`, which is "a|b|c"
+    OPTION_MAYBE,  // int: 1 + the index in `value`, of which the first may be left out with its =
     OPTION_NAMES,  // text_list, each name once
     OPTION_PAIRS,  // pair_list, each name once
     OPTION_CALL,   // take(), any number of times

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulator is for: each synchronisation that is deleted from a kernel is caught, by a
+// report or by a wrong value, within 20 seeds; the kernel as it is runs silently under 200.
+#include "tests/sim_env.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { THREADS = 128, ROUNDS = 3 };
+
+// Sums of 128 numbers, three times through the same shared memory: in each warp by shuffles, then
+// over the warps' sums by the first warp. Lines that end in "// x" are deleted one at a time.
+static const char reduction[] =
+    ".shared .align 4 .b8 sums[16];\n"
+    "mov.b32 %r10, 0;\n"
+    "shr.u32 %r1, %t, 5; and.b32 %r2, %t, 31;\n"
+    "mov.u32 %r3, sums; mad.lo.u32 %r4, %r1, 4, %r3; mad.lo.u32 %r5, %r2, 4, %r3;\n"
+    "setp.eq.u32 %p1, %r2, 0; setp.lt.u32 %p2, %t, 4; setp.eq.u32 %p3, %t, 0;\n"
+    "setp.lt.u32 %p5, %t, 32;\n"
+    "ROUND: add.s32 %r6, %t, %r10;\n"
+    "shfl.sync.bfly.b32 %r7, %r6, 16, 31, -1; add.s32 %r6, %r6, %r7;\n"
+    "shfl.sync.bfly.b32 %r7, %r6, 8, 31, -1; add.s32 %r6, %r6, %r7;\n"
+    "shfl.sync.bfly.b32 %r7, %r6, 4, 31, -1; add.s32 %r6, %r6, %r7;\n"
+    "shfl.sync.bfly.b32 %r7, %r6, 2, 31, -1; add.s32 %r6, %r6, %r7;\n"
+    "shfl.sync.bfly.b32 %r7, %r6, 1, 31, -1; add.s32 %r6, %r6, %r7;\n"
+    "@%p1 st.shared.b32 [%r4], %r6;\n"
+    "bar.sync 0; // x\n"
+    "mov.b32 %r8, 0; @%p2 ld.shared.b32 %r8, [%r5];\n"
+    "@!%p5 bra LATER;\n"
+    "shfl.sync.bfly.b32 %r7, %r8, 2, 31, -1; add.s32 %r8, %r8, %r7;\n"
+    "shfl.sync.bfly.b32 %r7, %r8, 1, 31, -1; add.s32 %r8, %r8, %r7;\n"
+    "@%p3 st.shared.b32 [sums], %r8;\n"
+    "LATER: bar.sync 0; // x\n"
+    "ld.shared.b32 %r9, [sums];\n"
+    "mad.wide.u32 %d1, %r10, 1024, %at; cvt.u64.u32 %d2, %r9; st.global.b64 [%d1], %d2;\n"
+    "bar.sync 0; // x\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra ROUND;\n";
+
+// Half a block makes a buffer that the other half uses, over and over, through four barriers.
+static const char hand_over[] =
+    ".shared .align 4 .b8 buffer[256];\n"
+    "mov.b32 %r10, 0; and.b32 %r1, %t, 63; mov.u32 %r2, buffer; mad.lo.u32 %r3, %r1, 4, %r2;\n"
+    "xor.b32 %r4, %r1, 37; mad.lo.u32 %r4, %r4, 4, %r2; setp.lt.u32 %p1, %t, 64;\n"
+    "@!%p1 bra USE;\n"
+    "MAKE: setp.eq.u32 %p2, %r10, 0; @%p2 bra FIRST;\n"
+    "bar.sync 2, 128; // x\n"
+    "FIRST: mad.lo.u32 %r5, %r10, 100, %t; st.shared.b32 [%r3], %r5;\n"
+    "bar.arrive 1, 128; // x\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra MAKE;\n"
+    "bar.sync 2, 128; bra.uni END;\n"
+    "USE: bar.sync 1, 128; // x\n"
+    "ld.shared.b32 %r6, [%r4];\n"
+    "mad.wide.u32 %d1, %r10, 1024, %at; cvt.u64.u32 %d2, %r6; st.global.b64 [%d1], %d2;\n"
+    "bar.arrive 2, 128; // x\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra USE;\n"
+    "END:\n";
+
+// Neighbours of a warp through shared memory.
+static const char within_warps[] =
+    ".shared .align 4 .b8 tile[512];\n"
+    "mov.u32 %r2, tile; mad.lo.u32 %r3, %t, 4, %r2; xor.b32 %r4, %t, 9; mov.b32 %r10, 0;\n"
+    "mad.lo.u32 %r4, %r4, 4, %r2;\n"
+    "AGAIN: mad.lo.u32 %r5, %r10, 1000, %t; st.shared.b32 [%r3], %r5;\n"
+    "bar.warp.sync -1; // x\n"
+    "ld.shared.b32 %r6, [%r4];\n"
+    "mad.wide.u32 %d1, %r10, 1024, %at; cvt.u64.u32 %d2, %r6; st.global.b64 [%d1], %d2;\n"
+    "bar.warp.sync -1; // x\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra AGAIN;\n";
+
+// The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
+// what is deleted stays.
+static const char *mutant(sim_env *e, const char *text, unsigned n) {
+    const char *mark = text, *line = text;
+    for (unsigned k = 0; k < n; k++) {
+        mark = strstr(k ? mark + 1 : mark, "// x\n");
+        if (!mark) {
+            return NULL;
+        }
+    }
+    if (n == 0) {
+        return text;
+    }
+    for (line = mark; line > text && line[-1] != '\n'; line--) {
+    }
+    const char *colon = memchr(line, ':', (size_t)(mark - line));
+    line = colon ? colon + 1 : line;
+    return tk_format(&e->arena, "%.*s\n%s", (int)(line - text), text, mark + 5);
+}
+
+static bool silent(const char *text, unsigned n, uint64_t seed, const uint64_t *want, uint64_t *got,
+                   bool *exists) {
+    sim_env *e = sim_open();
+    const char *body = mutant(e, text, n);
+    *exists = body != NULL;
+    e->launch.seed = seed;
+    bool ok = body && sim_run(e, THREADS, body);
+    if (n == 0) {
+        cr_assert(ok, "seed %u: %s", (unsigned)seed, sim_fault(e));
+    }
+    ok = ok && (!want || memcmp(want, e->word, sizeof e->word) == 0);
+    if (got) {
+        memcpy(got, e->word, sizeof e->word);
+    }
+    sim_close(e);
+    return ok;
+}
+
+static void check(const char *text, unsigned expected) {
+    static uint64_t want[SIM_WORDS];
+    bool exists;
+    cr_assert(silent(text, 0, 0, NULL, want, &exists));
+    for (uint64_t seed = 1; seed < 200; seed++) {
+        cr_assert(silent(text, 0, seed, want, NULL, &exists), "another result under seed %u",
+                  (unsigned)seed);
+    }
+    unsigned n = 1;
+    for (;; n++) {
+        bool caught = false;
+        for (uint64_t seed = 0; seed < 20 && !caught; seed++) {
+            caught = !silent(text, n, seed, want, NULL, &exists);
+        }
+        if (!exists) {
+            break;
+        }
+        cr_expect(caught, "deletion %u is not caught", n);
+    }
+    cr_expect_eq(n - 1, expected);
+}
+
+Test(sim_mutation, reduction) { check(reduction, 3); }
+Test(sim_mutation, hand_over) { check(hand_over, 4); }
+Test(sim_mutation, within_warps) { check(within_warps, 2); }
