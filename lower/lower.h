@@ -16,8 +16,9 @@ const tk_target *tk_lower_target(void);
 bool tk_lower(tk_module *m, const tk_target *target, const tk_allocator *from, tk_diags *diags,
               const char *after, bool debug);
 
-void tk_pass_pad(tk_pass_ctx *c);    // extents become powers of two
-void tk_pass_expand(tk_pass_ctx *c); // functions with an error bound, and float %, by sequences
+void tk_pass_pad(tk_pass_ctx *c);      // extents become powers of two
+void tk_pass_expand(tk_pass_ctx *c);   // functions with an error bound, and float %, by sequences
+void tk_pass_contract(tk_pass_ctx *c); // a * b + c is rounded once where that is permitted
 
 // Whether expand leaves the op alone: it has none of what is expanded, or TK_FAST_APPROX permits
 // the hardware's approximate instruction and there is one (f32: exp exp2 log log2 sin cos tanh

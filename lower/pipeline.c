@@ -12,6 +12,8 @@
          "before expand: what functions are made of then stands in the loops")                     \
     PASS(expand, TK_TAKES_TILE, "makes math functions sequences of exact ops",                     \
          "before layouts: what it adds is element-wise")                                           \
+    PASS(contract, TK_TAKES_TILE, "rounds products and sums once where the source permits it",     \
+         "behind expand, whose sequences permit nothing; before products are shared by cse")       \
     PASS(fold, TK_TAKES_NOT_GIVEN, "replaces what is known at compile time",                       \
          "constants in what expand made")                                                          \
     PASS(cse, TK_TAKES_NOT_GIVEN, "computes equal expressions once",                               \

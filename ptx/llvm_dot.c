@@ -187,11 +187,17 @@ static void add_products(const dot *s, LLVMValueRef *acc) {
     tk_emit *e = s->e;
     carried c = begin(s, s->block, acc);
     LLVMValueRef *a = fetch_rows(s, &s->a, c.loop.i), *b = fetch_rows(s, &s->b, c.loop.i);
+    const unsigned fast = s->op->fast;
+    const bool fused = fast & TK_FAST_CONTRACT && tk_dtype_is_float(s->acc);
     for (uint32_t r = 0; r < s->regs; r++) {
-        LLVMValueRef factor[2] = {a[s->a.of[r]], b[s->b.of[r]]};
+        LLVMValueRef x[3] = {a[s->a.of[r]], b[s->b.of[r]], acc[r]};
         LLVMValueRef term[2] = {acc[r], NULL};
-        term[1] = tk_emit_elem(e, TK_NUM_MUL, s->acc, s->op->fast, factor);
-        acc[r] = tk_emit_elem(e, TK_NUM_ADD, s->acc, s->op->fast, term);
+        if (fused) {
+            acc[r] = tk_emit_elem(e, TK_NUM_FMA, s->acc, fast, x);
+            continue;
+        }
+        term[1] = tk_emit_elem(e, TK_NUM_MUL, s->acc, fast, x);
+        acc[r] = tk_emit_elem(e, TK_NUM_ADD, s->acc, fast, term);
     }
     end(s, &c, acc, s->regs < MANY_REGS);
 }

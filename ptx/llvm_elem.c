@@ -197,27 +197,36 @@ static LLVMValueRef float_class(tk_emit *e, tk_numop op, tk_dtype t, LLVMValueRe
 
 // ---- Floats: arithmetic -------------------------------------------------------------------------
 
-static LLVMValueRef contract(LLVMValueRef x, unsigned fast) {
-    if (fast & TK_FAST_CONTRACT && LLVMIsAInstruction(x) && LLVMCanValueUseFastMathFlags(x)) {
-        LLVMSetFastMathFlags(x, LLVMFastMathAllowContract);
-    }
-    return x;
+// An f32 operation that flushes subnormals, of the operands and of its result.
+static LLVMValueRef flushing(tk_emit *e, const char *name, uint32_t n, LLVMValueRef *arg) {
+    const char *full = tk_format(e->arena, "llvm.nvvm.%s.rn.ftz.f", name);
+    return tk_emit_intrinsic(e, full, LLVMTypeOf(arg[0]), n, arg);
 }
 
-static LLVMValueRef arithmetic(tk_emit *e, tk_numop op, unsigned fast, LLVMValueRef a,
-                               LLVMValueRef b) {
-    return op == TK_NUM_ADD   ? contract(LLVMBuildFAdd(e->b, a, b, ""), fast)
-           : op == TK_NUM_SUB ? contract(LLVMBuildFSub(e->b, a, b, ""), fast)
-           : op == TK_NUM_MUL ? contract(LLVMBuildFMul(e->b, a, b, ""), fast)
+static bool flushes(tk_dtype t, unsigned fast) { return t == TK_F32 && fast & TK_FAST_FTZ; }
+
+static LLVMValueRef flushing_arithmetic(tk_emit *e, tk_numop op, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef arg[2] = {a, op == TK_NUM_SUB ? LLVMBuildFNeg(e->b, b, "") : b};
+    const char *name = op == TK_NUM_MUL ? "mul" : op == TK_NUM_DIV ? "div" : "add";
+    return flushing(e, name, 2, arg);
+}
+
+static LLVMValueRef arithmetic(tk_emit *e, tk_numop op, LLVMValueRef a, LLVMValueRef b) {
+    return op == TK_NUM_ADD   ? LLVMBuildFAdd(e->b, a, b, "")
+           : op == TK_NUM_SUB ? LLVMBuildFSub(e->b, a, b, "")
+           : op == TK_NUM_MUL ? LLVMBuildFMul(e->b, a, b, "")
                               : LLVMBuildFDiv(e->b, a, b, "");
 }
 
 static LLVMValueRef float_arithmetic(tk_emit *e, tk_numop op, tk_dtype t, unsigned fast,
                                      LLVMValueRef a, LLVMValueRef b) {
-    if (is_wide(t)) {
-        return arithmetic(e, op, fast, a, b);
+    if (flushes(t, fast)) {
+        return flushing_arithmetic(e, op, a, b);
     }
-    LLVMValueRef r = arithmetic(e, op, fast, widened(e, t, a), widened(e, t, b));
+    if (is_wide(t)) {
+        return arithmetic(e, op, a, b);
+    }
+    LLVMValueRef r = arithmetic(e, op, widened(e, t, a), widened(e, t, b));
     return tk_emit_cast_elem(e, TK_F32, t, r);
 }
 
@@ -266,8 +275,8 @@ static LLVMValueRef approx(tk_emit *e, const char *name, const char *ending, uns
     return tk_emit_intrinsic(e, full, LLVMTypeOf(x), 1, &x);
 }
 
-static LLVMValueRef times(tk_emit *e, LLVMValueRef x, double k) {
-    return LLVMBuildFMul(e->b, x, LLVMConstReal(LLVMTypeOf(x), k), "");
+static LLVMValueRef times(tk_emit *e, unsigned fast, LLVMValueRef x, double k) {
+    return float_arithmetic(e, TK_NUM_MUL, TK_F32, fast, x, LLVMConstReal(LLVMTypeOf(x), k));
 }
 
 static LLVMValueRef afn(LLVMValueRef x) {
@@ -281,11 +290,11 @@ static LLVMValueRef afn(LLVMValueRef x) {
 static LLVMValueRef approximation(tk_emit *e, tk_numop op, unsigned fast, LLVMValueRef x) {
     if (op == TK_NUM_EXP || op == TK_NUM_EXP2) {
         return approx(e, "ex2", "f32", fast,
-                      op == TK_NUM_EXP ? times(e, x, 0x1.71547652b82fep0) : x);
+                      op == TK_NUM_EXP ? times(e, fast, x, 0x1.71547652b82fep0) : x);
     }
     if (op == TK_NUM_LOG || op == TK_NUM_LOG2) {
         LLVMValueRef r = approx(e, "lg2", "f", fast, x);
-        return op == TK_NUM_LOG ? times(e, r, 0x1.62e42fefa39efp-1) : r;
+        return op == TK_NUM_LOG ? times(e, fast, r, 0x1.62e42fefa39efp-1) : r;
     }
     if (op == TK_NUM_SIN || op == TK_NUM_COS) {
         return approx(e, op == TK_NUM_SIN ? "sin" : "cos", "f", fast, x);
@@ -317,6 +326,9 @@ static LLVMValueRef root_or_reciprocal(tk_emit *e, tk_numop op, tk_dtype t, unsi
                                        LLVMValueRef x) {
     if (fast & TK_FAST_APPROX && t == TK_F32) {
         return bounded(e, op, t, fast, x);
+    }
+    if (flushes(t, fast)) {
+        return flushing(e, op == TK_NUM_SQRT ? "sqrt" : "rcp", 1, &x);
     }
     return op == TK_NUM_SQRT ? generic(e, "llvm.sqrt", t, LLVMTypeOf(x), 1, &x)
                              : LLVMBuildFDiv(e->b, LLVMConstReal(LLVMTypeOf(x), 1.0), x, "");
@@ -383,8 +395,11 @@ static LLVMValueRef int_elem(tk_emit *e, tk_numop op, tk_dtype t, const LLVMValu
     TK_ICE(e->arena, "%s of %s", tk_numop_name(op), tk_dtype_name(t));
 }
 
-static LLVMValueRef float_fma(tk_emit *e, tk_dtype t, const LLVMValueRef *arg) {
+static LLVMValueRef float_fma(tk_emit *e, tk_dtype t, unsigned fast, const LLVMValueRef *arg) {
     LLVMValueRef x[3] = {arg[0], arg[1], arg[2]};
+    if (flushes(t, fast)) {
+        return flushing(e, "fma", 3, x);
+    }
     return is_f8(t) ? f8_fma(e, t, arg) : generic(e, "llvm.fma", t, LLVMTypeOf(x[0]), 3, x);
 }
 
@@ -408,7 +423,7 @@ static LLVMValueRef float_elem(tk_emit *e, tk_numop op, tk_dtype t, unsigned fas
     case TK_NUM_TRUNC: return float_round(e, "llvm.trunc", t, a);
     case TK_NUM_SQRT: case TK_NUM_RCP: return root_or_reciprocal(e, op, t, fast, a);
     case TK_NUM_ISNAN: case TK_NUM_ISINF: return float_class(e, op, t, a);
-    case TK_NUM_FMA: return float_fma(e, t, arg);
+    case TK_NUM_FMA: return float_fma(e, t, fast, arg);
     case TK_NUM_EXP: case TK_NUM_EXP2: case TK_NUM_LOG: case TK_NUM_LOG2: case TK_NUM_RSQRT:
     case TK_NUM_SIN: case TK_NUM_COS: case TK_NUM_TANH:
         return bounded(e, op, t, fast, a);

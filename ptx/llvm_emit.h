@@ -16,8 +16,8 @@
 // of the staged level have seen to it. Between writing and reading the op calls tk_emit_barrier
 // itself.
 //
-// Numerics: no fast-math flag is set unless op->fast asks for it, so LLVM and the assembler keep
-// every operation apart.
+// Numerics: no fast-math flag is set (but for approximations that op->fast permits), so LLVM and
+// the assembler keep every operation apart; the pass contract has fused what may be.
 #ifndef TK_PTX_LLVM_EMIT_H
 #define TK_PTX_LLVM_EMIT_H
 

@@ -311,6 +311,85 @@ def check_awkward(assembler):
     check(not re.search(r"\bbar\.|shfl|\.shared\.", tkc("edges.tk", "--emit=ptx")[0]), "a mask is moved in PTX")
 
 
+# What stands for an expression of a, b, c in each type, by what @fastmath permits: the arithmetic in the PTX, in order.
+FAST = [
+    ("", "f32", "a * b + c", "mul.rn.f32 add.rn.f32"),
+    ("approx, ftz", "f64", "a * b + c", "mul.rn.f64 add.rn.f64"),
+    ("contract", "f32", "a * b + c", "fma.rn.f32"),
+    ("contract", "f32", "a * b - c", "fma.rn.f32"),
+    ("contract", "f32", "c - a * b", "fma.rn.f32"),
+    ("contract", "f16", "a * b + c", "fma.rn.f16"),
+    ("contract", "bf16", "a * b + c", "fma.rn.bf16"),
+    ("contract", "f64", "a * b + c", "fma.rn.f64"),
+    ("contract", "f32", "(a * b) * (c + b)", "mul.rn.f32 add.rn.f32 mul.rn.f32"),
+    ("contract, ftz", "f32", "a * b + c", "fma.rn.ftz.f32"),
+    ("ftz", "f32", "a * b + c", "mul.rn.ftz.f32 add.rn.ftz.f32"),
+    ("ftz", "f32", "a * b - c", "mul.rn.ftz.f32 sub.rn.ftz.f32"),
+    ("ftz", "f32", "a / b", "div.rn.ftz.f32"),
+    ("ftz", "f32", "sqrt(a)", "sqrt.rn.ftz.f32"),
+    ("ftz", "f32", "rcp(a)", "rcp.rn.ftz.f32"),
+    ("ftz", "f64", "a / b", "div.rn.f64"),
+    ("ftz", "bf16", "a * b", "mul.rn.f32"),
+    ("", "f32", "sqrt(a)", "sqrt.rn.f32"),
+    ("", "f32", "rcp(a)", "rcp.rn.f32"),
+    ("", "f32", "a / b", "div.rn.f32"),
+    ("approx", "f32", "sqrt(a)", "sqrt.approx.f32"),
+    ("approx, ftz", "f32", "sqrt(a)", "sqrt.approx.ftz.f32"),
+    ("approx", "f32", "rcp(a)", "rcp.approx.f32"),
+    ("approx", "f32", "rsqrt(a)", "rsqrt.approx.f32"),
+    ("approx", "f32", "exp2(a)", "ex2.approx.f32"),
+    ("approx", "f32", "exp(a)", "mul.rn.f32 ex2.approx.f32"),
+    ("approx, ftz", "f32", "exp(a)", "mul.rn.ftz.f32 ex2.approx.ftz.f32"),
+    ("approx", "f32", "log2(a)", "lg2.approx.f32"),
+    ("approx", "f32", "log(a)", "lg2.approx.f32 mul.rn.f32"),
+    ("approx", "f32", "sin(a)", "sin.approx.f32"),
+    ("approx", "f32", "cos(a)", "cos.approx.f32"),
+    ("approx", "f32", "tanh(a)", "tanh.approx.f32"),
+    ("approx", "f32", "a / b", "div.rn.f32"),
+    ("approx", "f64", "sqrt(a)", "sqrt.rn.f64"),
+]
+ARITHMETIC = re.compile(r"^\s+((?:add|sub|mul|fma|div|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh)\.[a-z0-9.]*b?f(?:16|32|64))\s", re.M)
+
+
+def fast_kernel(attribute, dtype, expression, before=""):
+    (FOLDER / "fast.tk").write_text(
+        f"{before}{f'@fastmath({attribute})' if attribute else ''}\nkernel k(x: in {dtype}[N], y: out {dtype}[N]) {{\n"
+        f"    let a = x[0]; let b = x[1]; let c = x[2];\n    y[0] = {expression};\n}}\n", encoding="utf-8")
+    return ARITHMETIC.findall(tkc("fast.tk", "--emit=ptx", "--arch", "sm_90a")[0])
+
+
+def check_fast():
+    for attribute, dtype, expression, expected in FAST:
+        found = fast_kernel(attribute, dtype, expression)
+        check(found == expected.split(), f"@fastmath({attribute}) {dtype} {expression}: {found}, not {expected}")
+    # A permission holds where it stands: not in what is called, and what is called has its own.
+    plain = "fn f(a: f32, b: f32) -> f32 { return a * b + b; }\n"
+    found = fast_kernel("contract, ftz", "f32", "f(a, b)", plain)
+    check(found == ["mul.rn.f32", "add.rn.f32"], f"called from @fastmath: {found}")
+    found = fast_kernel("", "f32", "f(a, b) * c", "@fastmath(contract)\n" + plain)
+    check(found == ["fma.rn.f32", "mul.rn.f32"], f"@fastmath of a function: {found}")
+    # Functions with an error bound where nothing approximate is permitted: what the sequences use of the hardware
+    # is their own affair, but not what @fastmath stands for.
+    for name in ("sin", "cos", "log", "log2", "sqrt"):
+        found = fast_kernel("contract, ftz", "f32", f"{name}(a)")
+        check(not any("approx" in x for x in found), f"{name} without approx: {found}")
+
+
+def check_debug():
+    (FOLDER / "debug.tk").write_text(
+        "kernel k(x: in f32[N], y: out f32[N]) grid (i in cdiv(N, 64)) {\n    let t = x[i * 64 +: 64];\n"
+        '    print("t {}", t);\n    assert(t < 9.0, "below");\n    assert(i < 9);\n    var n = 0;\n'
+        "    while n < i32(x[0]) { n += 1; }\n    y[i * 64 +: 64] = t + f32(n);\n}\n", encoding="utf-8")
+    plain, _ = tkc("debug.tk", "--emit=ptx", "--arch", "sm_80")
+    debug, _ = tkc("debug.tk", "--emit=ptx", "--arch", "sm_80", "--debug")
+    check("atom." not in plain and "bar." not in plain, "debug ops outside a debug compile")
+    # A print: room, and what is lost; each claim: the fault. A claim on a tile, and each turn of a while loop, ask all.
+    count = {what: len(re.findall(pattern, debug)) for what, pattern in
+             (("add", r"atom\S*\.add\.u64"), ("min", r"atom\S*\.min\.u64"), ("any", r"bar\S*\.red\.or\.pred"))}
+    check(count == {"add": 2, "min": 3, "any": 2}, f"debug ops: {count}")
+    check("trap" not in debug and "vprintf" not in debug and "assertfail" not in debug, "a trap, or a call")
+
+
 def main():
     info, _ = tkc("info")
     print(info, end="")
@@ -328,6 +407,10 @@ def main():
     check_forms()
     check_loops()
     check_awkward(assembler)
+
+
+    check_fast()
+    check_debug()
     check_negation()
     check_large()
     check_functions()
