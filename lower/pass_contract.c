@@ -33,10 +33,7 @@ static bool is_product(const contract *s, tk_vid v) {
 // The operand of a sum that is fused with it.
 static uint32_t product_of(const contract *s, const tk_op *op) {
     const bool sum = (op->code == TK_OP_ADD || op->code == TK_OP_SUB) && permits(op);
-    return !sum                          ? NONE
-           : is_product(s, op->opnd[0]) ? 0
-           : is_product(s, op->opnd[1]) ? 1
-                                        : NONE;
+    return !sum ? NONE : is_product(s, op->opnd[0]) ? 0 : is_product(s, op->opnd[1]) ? 1 : NONE;
 }
 
 static void count(void *user, tk_op *op) {
