@@ -36,6 +36,7 @@ typedef enum {
     TK_SINK_REDUCE,
     TK_SINK_ARG,
     TK_SINK_HISTOGRAM,
+    TK_SINK_GATHER,
     TK_SINK_DOT,  // over pieces of the inner extent
     TK_SINK_KEEP, // the value is kept, made by parts
     TK_SINK_SCAN, // the same, for a scan along what is cut

@@ -24,6 +24,7 @@ static bool may_share(const tk_sink *k) {
     case TK_SINK_REDUCE:
     case TK_SINK_ARG:
     case TK_SINK_HISTOGRAM:
+    case TK_SINK_GATHER:
         return true;
     case TK_SINK_EFFECT:
         return k->op->code == TK_OP_STORE;

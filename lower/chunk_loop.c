@@ -26,6 +26,11 @@ static tk_part part_of(const tk_chunker *s, const tk_sink *k, tk_vid tile, tk_vi
     return tk_part_along(tk_chunk_type(s, tile), k->axis, k->count, number);
 }
 
+static tk_vid choose(tk_chunker *s, tk_vid cond, tk_vid x, tk_vid y) {
+    const tk_type *t = tk_chunk_type(s, x);
+    return tk_chunk_op(s, TK_OP_SELECT, 3, (tk_vid[]){cond, x, y}, 1, &t)->res[0];
+}
+
 // ---- Effects, and tiles that are kept -----------------------------------------------------------
 
 static bool keeps_result(const tk_chunker *s, const tk_op *op) {
@@ -203,6 +208,34 @@ static void histogram_body(tk_chunker *s, tk_sink *k, tk_vid number) {
     k->next[0] = tk_chunk_binary(s, TK_OP_ADD, k->arg[0], x);
 }
 
+static void gather_begin(tk_chunker *s, tk_sink *k) {
+    const tk_type *t = tk_chunk_type(s, k->op->res[0]);
+    carry(k, tk_chunk_const(s, t, (tk_const){t->dtype, 0}));
+}
+
+// Of the elements that are in this part; outside of it gather gives 0.
+static void gather_body(tk_chunker *s, tk_sink *k, tk_vid number) {
+    const tk_op *op = k->op;
+    const tk_type *from = tk_chunk_type(s, op->opnd[0]), *t = tk_chunk_type(s, op->res[0]);
+    const tk_type *wide = as_type(s, t, TK_I64);
+    const int64_t n = from->dim[k->axis] / k->count;
+    tk_part p = part_of(s, k, op->opnd[0], number);
+    tk_vid first = tk_chunk_unary(s, TK_OP_CAST, tk_chunk_scaled(s, number, n),
+                                  tk_type_scalar(s->c->m->arena, TK_I64));
+    tk_vid opnd[2] = {tk_chunk_value(s, op->opnd[0], &p), op->opnd[1]};
+    if (!tk_type_eq(tk_chunk_type(s, opnd[1]), wide)) {
+        opnd[1] = tk_chunk_unary(s, TK_OP_CAST, opnd[1], wide);
+    }
+    opnd[1] = tk_chunk_binary(s, TK_OP_SUB, opnd[1], tk_chunk_spread(s, first, wide));
+    tk_op *made = tk_chunk_op(s, TK_OP_GATHER, 2, opnd, 1, &t);
+    made->at.axis = op->at.axis;
+    tk_vid none = tk_chunk_const(s, wide, tk_const_i64(TK_I64, 0));
+    tk_vid all = tk_chunk_const(s, wide, tk_const_i64(TK_I64, n));
+    tk_vid in = tk_chunk_binary(s, TK_OP_AND, tk_chunk_binary(s, TK_OP_GE, opnd[1], none),
+                                tk_chunk_binary(s, TK_OP_LT, opnd[1], all));
+    k->next[0] = choose(s, in, made->res[0], k->arg[0]);
+}
+
 static void dot_begin(tk_chunker *s, tk_sink *k) {
     const tk_op *op = k->op;
     const tk_type *t = tk_chunk_type(s, op->res[0]);
@@ -270,11 +303,6 @@ static tk_vid better(tk_chunker *s, const tk_op *op, const tk_vid *x, const tk_v
         r = tk_chunk_binary(s, TK_OP_OR, r, tk_chunk_binary(s, TK_OP_AND, is_nan(s, x[0]), fine));
     }
     return r;
-}
-
-static tk_vid choose(tk_chunker *s, tk_vid cond, tk_vid x, tk_vid y) {
-    const tk_type *t = tk_chunk_type(s, x);
-    return tk_chunk_op(s, TK_OP_SELECT, 3, (tk_vid[]){cond, x, y}, 1, &t)->res[0];
 }
 
 // The least number among those whose value is the best of all.
@@ -397,6 +425,7 @@ static const struct {
     [TK_SINK_REDUCE] = {reduce_begin, reduce_body, reduce_end},
     [TK_SINK_ARG] = {arg_begin, arg_body, arg_end},
     [TK_SINK_HISTOGRAM] = {histogram_begin, histogram_body, last_is_result},
+    [TK_SINK_GATHER] = {gather_begin, gather_body, last_is_result},
     [TK_SINK_DOT] = {dot_begin, dot_body, last_is_result},
     [TK_SINK_KEEP] = {keep_begin, keep_body, keep_end},
     [TK_SINK_SCAN] = {scan_begin, scan_body, keep_end},

@@ -43,8 +43,8 @@ static bool is_fresh(const tk_chunker *s, const tk_op *load, const tk_op *site, 
     }
     for (uint32_t i = 0; i < s->writes.n; i++) {
         const tk_op *w = s->writes.at[i];
-        if (w->opnd[0] != tensor && tk_op_info(w->code)->effect == TK_FX_WRITE) {
-            continue;
+        if (tk_op_info(w->code)->effect == TK_FX_WRITE && w->opnd[0] != tensor) {
+            continue; // an atomic or a call may be anything
         }
         uint32_t pos = s->write_pos.at[i];
         if ((w == site && !same_place(s, load, w)) || (s->pos[load->res[0]] < pos && pos < at)) {
@@ -229,6 +229,7 @@ const tk_type *tk_sink_type(const tk_chunker *s, const tk_sink *k) {
     case TK_SINK_REDUCE:
     case TK_SINK_ARG:
     case TK_SINK_HISTOGRAM:
+    case TK_SINK_GATHER:
     case TK_SINK_DOT:
         return tk_chunk_type(s, op->opnd[0]);
     case TK_SINK_INSERT:
@@ -266,6 +267,9 @@ static bool roots(plan *p, const tk_sink *k) {
             }
         }
         return true;
+    case TK_SINK_GATHER:
+        tk_vec_push(s->a, &p->sink->whole, op->opnd[1]);
+        return can(p, op->opnd[0], &part);
     case TK_SINK_REDUCE:
     case TK_SINK_ARG:
     case TK_SINK_HISTOGRAM:
@@ -364,6 +368,9 @@ static bool kind_of(const tk_op *op, tk_sink_kind *kind) {
         return true;
     case TK_OP_HISTOGRAM:
         *kind = TK_SINK_HISTOGRAM;
+        return true;
+    case TK_OP_GATHER:
+        *kind = TK_SINK_GATHER;
         return true;
     case TK_OP_DOT:
         *kind = TK_SINK_DOT;
@@ -506,7 +513,7 @@ static void number(void *user, tk_op *op) {
         k->s->pos[op->res[i]] = k->n;
     }
     const tk_effect effect = tk_op_info(op->code)->effect;
-    if (effect == TK_FX_WRITE || (effect == TK_FX_ATOMIC && op->code != TK_OP_BARRIER)) {
+    if (effect == TK_FX_WRITE || effect == TK_FX_ATOMIC || effect == TK_FX_CALL) {
         tk_vec_push(k->s->a, &k->s->writes, op);
         tk_vec_push(k->s->a, &k->s->write_pos, k->n);
     }
@@ -531,6 +538,7 @@ void tk_chunk_plan(tk_chunker *s) {
     for (tk_op *op = s->f->body->first; op; op = op->next) {
         tk_op_walk(op, number, &k);
     }
+    need_operands(s, s->f->body->last);
     s->dry = true;
     plan_region(s, s->f->body, &k.n);
     s->dry = false;

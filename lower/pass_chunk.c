@@ -7,14 +7,14 @@
 // keeps: every value, bit for bit, but for the order of float sums and products
 // needs: inline; the module's warps
 // when not: extents that are no powers of two; ops that need all of a tile at once (sort, topk,
-//           reduce_fn, scan_fn, gather from it) and what they are made of; products and carried
-//           tiles of at most 256 elements a thread
+//           reduce_fn, scan_fn) and what they are made of; products and carried tiles of at most
+//           256 elements a thread
 //
 // Each sink (chunk.h) becomes a loop, which makes what it needs of its operands anew, part by part.
-// Sinks that do not wait for each other share one. So a row that is used three times is read three
-// times, through the caches, rather than held in registers that there are not. What cannot be made
-// again is kept instead: what was read from a tensor that is also written, results of atomics,
-// scans along what is cut, tiles that loops carry.
+// Sinks that do not wait for each other share one. So a row whose maximum is needed before its sum
+// is read twice, through the caches, rather than held in registers that there are not. What cannot
+// be made again is kept instead, in local memory: what was read from a tensor that is also written,
+// results of atomics, scans along what is cut, tiles that loops carry; and what is dearer to make.
 //
 // A tile is cut along its first axis of more than one element, if that will do, so that parts are
 // rows; what is still too large is cut again in the next round, within the loop of the first.

@@ -102,6 +102,11 @@ static const program programs[] = {
      "let t = reshape(x[0 +: 4096], [2, 2048]);\n"
      "y[0 +: 4096] = reshape(t - max(t, axis = 1), [4096]);",
      0},
+    {"gather",
+     "let i = iota(64) * 70 - 9; y[0 +: 64] = gather(x[0 +: 4096], i, axis = 0);\n"
+     "b[0 +: 2, 0 +: 64] = gather(a[0 +: 64, 0 +: 64], broadcast(iota(64) - 1, [2, 64]), axis = "
+     "0);",
+     0},
     {"histogram", "y[0 +: 16] = histogram(x[0 +: 4096], 16);", 0},
     {"moves",
      "let t = x[0 +: 4096]; let (p, q) = deinterleave(t);\n"

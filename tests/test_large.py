@@ -39,6 +39,7 @@ BODIES = {
     "indices": "y[(iota(N) * 5) & (N - 1)] = x[N - 1 - iota(N)];",
     "atomics": "let o = atomic_add(w[(iota(N) & 127) * 128 + iota(N) / 128], x[0 +: N]); y[0 +: N] = o;",
     "random": "z[0 +: N] = rand(k, iota(N)); z[7] = f32(k);",
+    "picked": "let i = iota(64) * 300 - 9; y[0 +: 64] = gather(x[0 +: N], i, axis = 0);",
     "product": "let p = f32(a[0 +: 128, 0 +: 128]); b[0 +: 128, 0 +: 128] = i32(dot(p, transpose(p)));",
 }
 PARAMS = "x: in i32[A], f: in f32[B], w: inout i32[C], y: inout i32[D], z: inout f32[E], k: i32, a: in i32[F, G], b: inout i32[F, G]"
