@@ -61,6 +61,7 @@ static void effect_body(tk_chunker *s, tk_sink *k, tk_vid number) {
 static void effect_end(tk_chunker *s, tk_sink *k) {
     if (k->n) {
         s->kept[k->op->res[0]] = k->last[0];
+        replace(s, k, k->last[0]); // in what nothing uses any more
     }
 }
 

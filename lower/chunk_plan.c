@@ -390,7 +390,8 @@ static bool plan_pure(tk_chunker *s, tk_op *op, uint32_t at) {
         return false;
     }
     if (k.kind == TK_SINK_INSERT) {
-        return tk_chunk_elems(s, op->opnd[1]) > most && sink(s, k, TK_AXIS_ALL, at);
+        // Cut as every tile of its shape that is kept.
+        return tk_chunk_elems(s, op->opnd[1]) > most && try_axis(s, &k, TK_AXIS_ALL, at);
     }
     if (!any_large(s, op, most) || tk_chunk_elems(s, op->res[0]) > most) {
         return false;

@@ -127,6 +127,10 @@ static const program programs[] = {
      "let o = atomic_add(w[(iota(4096) & 63) * 64 + iota(4096) / 64], x[0 +: 4096]);\n"
      "y[0 +: 4096] = o; w[0 +: 64] = x[0 +: 64];",
      0},
+    {"results of atomics",
+     "let o = atomic_max(w[0 +: 4096], x[0 +: 4096]);\n"
+     "y[0 +: 4096 where o < n] = o * 2; z[0] = f32(sum(o));",
+     0},
     {"product",
      "let p = f32(a[0 +: 64, 0 +: 64]);\n"
      "b[0 +: 64, 0 +: 64] = i32(dot(p, transpose(p)));",
