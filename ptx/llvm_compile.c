@@ -10,6 +10,7 @@
 #include "ptx/llvm_kernel.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -145,6 +146,31 @@ static const char *without_neg(tk_arena *a, const char *ptx, size_t *size) {
     return tk_buf_text(&b);
 }
 
+// `or disjoint` is an addition whose flag may hold under a condition alone (i < 16: i | 16). LLVM
+// 22's straight-line strength reduction, part of its code generator, takes such an or for the sum
+// in places where the condition does not hold. An addition is right everywhere.
+static void ors_to_sums(llvm_state *s) {
+    LLVMBuilderRef b = s->emit.b;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(s->emit.fn); block;
+         block = LLVMGetNextBasicBlock(block)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+            next = LLVMGetNextInstruction(i);
+            if (LLVMGetInstructionOpcode(i) != LLVMOr || !LLVMGetIsDisjoint(i)) {
+                continue;
+            }
+            LLVMPositionBuilderBefore(b, i);
+            LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(i));
+            LLVMValueRef sum = LLVMBuildAdd(b, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), "");
+            if (LLVMIsAInstruction(sum)) {
+                LLVMSetNUW(sum, 1);
+                LLVMSetNSW(sum, 1);
+            }
+            LLVMReplaceAllUsesWith(i, sum);
+            LLVMInstructionEraseFromParent(i);
+        }
+    }
+}
+
 static void write_ptx(llvm_state *s, tk_image *image) {
     char *error = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->emit.mod, LLVMAssemblyFile, &error,
@@ -178,6 +204,7 @@ static void compile(llvm_state *s, tk_image *image) {
     }
     verify(s);
     optimise(s);
+    ors_to_sums(s);
     if (e->opts->emit && strcmp(e->opts->emit, "llvm") == 0) {
         keep_text(s, e->opts);
     }

@@ -207,6 +207,14 @@ def check_budget():
         check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
 
 
+def check_sums():
+    """An `or` whose operands share no bit only under a condition must not reach LLVM's code generator as one."""
+    path = FOLDER / "sums.tk"
+    path.write_text(SUMS)
+    text = tkc(str(path), "--arch", "sm_90a", "--emit=llvm")[0]
+    check("define ptx_kernel" in text and "or disjoint" not in text, "sums: an or for a sum")
+
+
 def check_functions():
     """What a function costs an element: instructions of PTX by kind, of a thread's 16."""
     rows = [("exp", {"ex2": 1, "fma": 4, "add": 0, "sub": 1, "mul": 1, "setp": 0, "selp": 0, "div": 0, "rcp": 0}),
@@ -259,6 +267,17 @@ def check_large():
                                      encoding="utf-8")
     _, errors = tkc("large.tk", "--arch", "sm_90a", "--emit=ptx", code=1)
     check("large.tk:2:" in errors and "registers of each thread" in errors, errors)
+
+
+SUMS = """fn larger(a: i32, b: i32) -> i32 { return max(a, b); }
+@warps(32)
+kernel k(x: in i32[16], y: in i64[8, 2, 32], a: out i32[16], v: out i64[8, 2, 32])
+{
+    a[0 +: 16] = scan(x[0 +: 16], axis = 0, f = larger, reverse = true);
+    let (w, q) = topk(y[0 +: 8, 0 +: 2, 0 +: 32], 2, 1);
+    v[0 +: 8, 0 +: 2, 0 +: 32] = w;
+}
+"""
 
 
 def check_negation():
@@ -407,13 +426,12 @@ def main():
     check_forms()
     check_loops()
     check_awkward(assembler)
-
-
     check_fast()
     check_debug()
     check_negation()
     check_large()
     check_functions()
+    check_sums()
     check_budget()
     if assembler:
         check_assembling("sm_80")
