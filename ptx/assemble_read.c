@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The number that stands before `word`, as in "0 bytes spill stores"; 0 where the word is not
-// there.
+// The number that stands before `word`, as in "0 bytes spill stores"; 0 where the word nowhere
+// follows a number. Warnings may use the word without one.
 static uint32_t number_before(const char *log, const char *word) {
-    const char *at = strstr(log, word);
-    const char *begin = at;
-    while (begin && begin > log && begin[-1] >= '0' && begin[-1] <= '9') {
-        begin--;
+    for (const char *at = strstr(log, word); at; at = strstr(at + 1, word)) {
+        const char *begin = at;
+        while (begin > log && begin[-1] >= '0' && begin[-1] <= '9') {
+            begin--;
+        }
+        if (begin < at) {
+            return (uint32_t)strtoul(begin, NULL, 10);
+        }
     }
-    return begin && begin < at ? (uint32_t)strtoul(begin, NULL, 10) : 0;
+    return 0;
 }
 
 void tk_assembled_said(tk_image_report *r, const char *log) {

@@ -45,6 +45,11 @@ static uint32_t blocks_of(const budget *b, uint32_t registers) {
     return REGISTERS / (((registers + 7) & ~7U) * b->image->threads);
 }
 
+// An assembler may say nothing of the registers; nothing can be judged then.
+static bool judged(const tk_image *image) {
+    return image->report.known && image->report.registers > 0;
+}
+
 static bool spills(const tk_image *image) {
     return image->report.spill_stores || image->report.spill_loads;
 }
@@ -70,7 +75,7 @@ static tk_image with_blocks(const budget *b, uint32_t blocks) {
 
 static bool no_worse(const budget *b, const tk_image *other) {
     const uint32_t now = b->image->report.instructions;
-    return other->report.known && !spills(other) &&
+    return judged(other) && !spills(other) &&
            other->report.instructions <= now + now / MORE_INSTRUCTIONS;
 }
 
@@ -87,7 +92,7 @@ static void loosen(const budget *b) {
             return;
         }
         const tk_image other = with_blocks(b, n);
-        if (other.report.known && !spills(&other)) {
+        if (judged(&other) && !spills(&other)) {
             *b->image = other;
             return;
         }
@@ -129,7 +134,7 @@ void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *i
                           const char *where) {
     tk_assemble(arena, image, where);
     const budget b = {arena, where, tk_target_find(image->arch), image};
-    if (!image->report.known || !b.target || image->report.registers == 0) {
+    if (!judged(image) || !b.target) {
         return;
     }
     const uint32_t wanted = least(image->wanted, most_blocks(&b));

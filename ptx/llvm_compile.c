@@ -16,6 +16,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TRIPLE "nvptx64-nvidia-cuda"
@@ -123,22 +124,26 @@ static void optimise(llvm_state *s) {
     }
 }
 
-// Negations as unsigned subtractions, which are the same. ptxas of CUDA 12.6 to 13.3 takes
-// min(min(a, -b), c) of signed integers, or max, for one instruction (VIMNMX3, from sm_90 on) and
-// loses the sign of b; it does not where the types differ.
+// Negations as complements and additions of 1. ptxas of CUDA 12.6 to 13.3 takes min(min(a, -b), c),
+// or max, for one instruction (VIMNMX3, from sm_90 on) and loses the sign of b, for `neg` and `sub
+// 0` of the type of min.
 static const char *without_neg(tk_arena *a, const char *ptx, size_t *size) {
-    static const char neg[] = "\tneg.s", zero[] = ", 0, ";
+    static const char neg[] = "\tneg.s";
     tk_buf b;
     tk_buf_init(&b, a);
     for (const char *at; (at = strstr(ptx, neg)) != NULL;) {
         tk_buf_add(&b, ptx, (size_t)(at - ptx));
-        const char *bits = at + sizeof neg - 1, *comma = strchr(bits, ',');
-        bool narrow = strncmp(bits, "32", 2) == 0 || strncmp(bits, "16", 2) == 0;
-        ptx = narrow && comma ? comma + 2 : bits;
-        if (narrow && comma) {
-            tk_buf_fmt(&b, "\tsub.u%.*s%s", (int)(comma - bits), bits, zero);
+        char to[16], from[16];
+        int bits = 0, used = 0;
+        const char *rest = at + sizeof neg - 1;
+        if (sscanf(rest, "%d %15[^,], %15[^;];%n", &bits, to, from, &used) == 3 && used > 0 &&
+            bits < 64) {
+            tk_buf_fmt(&b, "\tnot.b%d \t%s, %s;\n\tadd.s%d \t%s, %s, 1;", bits, to, from, bits, to,
+                       to);
+            ptx = rest + used;
         } else {
             tk_buf_str(&b, neg);
+            ptx = rest;
         }
     }
     tk_buf_str(&b, ptx);

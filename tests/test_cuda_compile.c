@@ -147,6 +147,8 @@ Test(assemble, said) {
     cr_expect(r.registers == 0 && r.stack == 0);
     tk_assembled_said(&r, " registers bytes smem");
     cr_expect(r.registers == 0 && r.shared_static == 0);
+    tk_assembled_said(&r, "warning: too many registers wanted\nUsed 40 registers\n");
+    cr_expect_eq(r.registers, 40);
 }
 
 typedef struct small_elf { // names, then .text.k of three instructions

@@ -205,6 +205,11 @@ def check_budget():
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
         got, tried = int((FOLDER / "k.cubin").read_text()), [int(x) for x in (FOLDER / "asked").read_text().split()]
         check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
+    # An assembler that says nothing of the registers the second time, or ever.
+    for silent in ('[ "$n" -ne 3 ]', "true"):
+        script.write_text(BUDGET.replace("NATURAL", "56").replace("SPARE", "6").replace('echo "ptxas info ', f'{silent} || echo "ptxas info '), encoding="utf-8")
+        tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
+        check((FOLDER / "k.cubin").read_text() == "3\n", "budget: registers that nobody told")
 
 
 def check_sums():
@@ -281,12 +286,14 @@ kernel k(x: in i32[16], y: in i64[8, 2, 32], a: out i32[16], v: out i64[8, 2, 32
 
 
 def check_negation():
-    """ptxas of CUDA 12.6 to 13.3 loses a sign in min(min(a, -b), c): it must see no negation of a signed integer."""
-    for t, u in (("i32", "u32"), ("i16", "u16")):
+    """ptxas of CUDA 12.6 to 13.3 loses a sign in min(min(a, -b), c): it must see neither a negation nor a subtraction from 0."""
+    for t, minus in (("i32", "-x[1, i]"), ("u32", "(u32(0) - x[1, i])"), ("i16", "-x[1, i]"), ("u16", "(u16(0) - x[1, i])")):
         (FOLDER / "neg.tk").write_text(f"kernel k(x: in {t}[3, N], y: out {t}[N]) grid (i in N) {{\n"
-                                       "    y[i] = min(min(x[0, i], -x[1, i]), x[2, i]);\n}\n", encoding="utf-8")
+                                       f"    y[i] = min(min(x[0, i], {minus}), x[2, i]);\n}}\n", encoding="utf-8")
         ptx, _ = tkc("neg.tk", "--arch", "sm_90a", "--emit=ptx")
-        check("neg.s" not in ptx and len(re.findall(rf"sub\.{u} +\t%rs?\d+, 0, %rs?\d+;", ptx)) == 1, f"{t}: a negation: {ptx}")
+        bits = t[1:]
+        check("neg.s" not in ptx and not re.search(r"sub\.[su]\d+ +\t%rs?\d+, 0, ", ptx) and
+              len(re.findall(rf"not\.b{bits} +\t(%rs?\d+), %rs?\d+;\n\tadd\.s{bits} +\t\1, \1, 1;", ptx)) == 1, f"{t}: a negation: {ptx}")
 
 
 # Every kind of op on extents that are no powers of two.
