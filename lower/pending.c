@@ -21,7 +21,7 @@
 // would be passed in each iteration; where everything that y meets was left from outside the loop,
 // it goes before the outermost loop that contains none of it. The state in that loop then holds
 // none of what is outside; what is behind the loop is judged in a second round, with the barrier in
-// place.
+// place. At last each barrier is taken out again if nothing conflicts without it.
 #include "lower/pending.h"
 
 #include <string.h>
@@ -53,6 +53,8 @@ typedef struct flow {
     uint32_t words;           // of a state
     TK_VEC(uint64_t *) saved; // states, by depth
     bool changed;
+    bool settled;  // barriers stay as they are
+    bool conflict; // there is one all the same
 } flow;
 
 // ---- The function as nodes ----------------------------------------------------------------------
@@ -190,9 +192,14 @@ static void meet(flow *s, const uint64_t *x, const node *n) {
 static void walk(flow *s, const body *b, uint64_t *x, unsigned depth);
 
 static void one(flow *s, node *n, uint64_t *x) {
+    if (s->settled && n->marked) {
+        clear(s, x);
+    }
     node *at = place_of(s, x, n);
-    n->marked = at == n;
-    if (n->marked) {
+    if (s->settled) {
+        s->conflict |= at != NULL;
+    } else if (at == n) {
+        n->marked = true;
         clear(s, x);
     } else if (at) {
         at->wanted = true;
@@ -238,6 +245,7 @@ static void loop_while(flow *s, node *n, uint64_t *x, unsigned depth) {
 
 static void visit(flow *s, node *n, uint64_t *x, unsigned depth) {
     n->wanted = false;
+    n->marked &= s->settled;
     if (n->hoisted) {
         clear(s, x);
     }
@@ -273,7 +281,7 @@ static void settle(flow *s, const body *b) {
         s->changed = false;
         clear(s, x);
         walk(s, b, x, 1);
-    } while (s->changed);
+    } while (s->changed && !s->conflict);
 }
 
 static bool hoist(flow *s) {
@@ -286,6 +294,27 @@ static bool hoist(flow *s) {
     return any;
 }
 
+// Takes out each barrier that can be spared now. Each costs a settlement: not in a function of very
+// many.
+static void spare(flow *s, const body *b) {
+    enum { MOST = 1 << 24 };
+    uint64_t barriers = 0;
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        barriers += s->all.at[i]->marked || s->all.at[i]->hoisted;
+    }
+    s->settled = true;
+    for (uint32_t i = 0; i < s->all.n && barriers * s->all.n < MOST; i++) {
+        node *n = s->all.at[i];
+        bool *flag = n->hoisted ? &n->hoisted : &n->marked;
+        if (*flag) {
+            *flag = false;
+            s->conflict = false;
+            settle(s, b);
+            *flag = s->conflict;
+        }
+    }
+}
+
 tk_op_list tk_barriers_needed(tk_arena *a, tk_func *f, const tk_pending_opts *o) {
     flow s = {.a = a, .f = f, .o = o};
     const body *b = body_of(&s, f->body, NULL);
@@ -296,6 +325,9 @@ tk_op_list tk_barriers_needed(tk_arena *a, tk_func *f, const tk_pending_opts *o)
     do {
         settle(&s, b);
     } while (hoist(&s));
+    if (!o) {
+        spare(&s, b);
+    }
     tk_op_list out = {0};
     for (uint32_t i = 0; i < s.all.n; i++) {
         if (s.all.at[i]->marked || s.all.at[i]->hoisted) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs programs of tests/random_programs.py on the executor at each level of the compiler, and
 // compares bits, a NaN for a NaN (functions with an error bound: within some units in the last
-// place): as built, after the tile passes, padded, in parts of few elements, and laid out for
-// several numbers of warps, where its PTX is made as well.
+// place): as built, after the tile passes, padded, in parts of few elements, and staged for several
+// numbers of warps, where its PTX is made as well, and no barrier may be one too many.
 //
 //     levels [-p FOLDER] STEM ...     STEM.tk and STEM.arg; -p: writes the PTX to FOLDER
 //
@@ -229,6 +229,29 @@ static bool lower_to(e2e_state *s, tk_module *m, const char *pass) {
     return tk_lower(m, tk_lower_target(), NULL, &s->diags, pass, false) && e2e_verify(s, m, pass);
 }
 
+// Whether the verifier misses each barrier that is taken out.
+static bool all_needed(e2e_state *s, tk_region *r, const tk_module *m) {
+    const char *why = NULL;
+    for (tk_op *op = r->first, *next; op; op = next) {
+        next = op->next;
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (!all_needed(s, op->reg[i], m)) {
+                return false;
+            }
+        }
+        if (op->code == TK_OP_BARRIER) {
+            tk_op_unlink(op);
+            const bool needless = tk_ir_verify(s->arena, m, &why);
+            tk_op_insert_before(next, op);
+            if (needless) {
+                e2e_say(s->r, "a needless barrier");
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static verdict steps(e2e_state *s, program *p, const way *w) {
     if (!e2e_load(s)) {
         return FAILED;
@@ -250,7 +273,8 @@ static verdict steps(e2e_state *s, program *p, const way *w) {
         (void)e2e_fine(s);
         return REFUSED;
     }
-    if (w->level == LAID && !e2e_verify(s, m, "laid out: ")) {
+    if (w->level == LAID &&
+        (!e2e_verify(s, m, "laid out: ") || !all_needed(s, m->funcs.at[0]->body, m))) {
         return FAILED;
     }
     return e2e_execute(s, info, bound, m) ? OK : FAILED;

@@ -394,3 +394,101 @@ Test(staged, ordered_atomics) {
     verifies(K2(RMW(" order=acquire") LD)); // it waits inside
     refuses(K2(RMW("") "  %5 = atomic_rmw add %u[%z], %z shared=0 : i32\n"), none);
 }
+
+// ---- Random control flow ------------------------------------------------------------------------
+
+typedef struct maker {
+    tk_buf text;
+    uint64_t random;
+    unsigned left, names;
+} maker;
+
+static unsigned pick(maker *g, unsigned n) {
+    g->random = g->random * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(g->random >> 33) % n;
+}
+
+static void make_ops(maker *g, unsigned depth);
+
+static void make_op(maker *g, unsigned depth) {
+    const unsigned id = g->names++;
+    const char *tensor = pick(g, 2) ? "t" : "u";
+    switch (pick(g, depth < 4 ? 9 : 5)) {
+    case 0:
+        tk_buf_fmt(&g->text, "  %%a%u = load %%%s[%%z +: 64] : f32[64] #2\n", id, tensor);
+        return;
+    case 1:
+        tk_buf_fmt(&g->text, "  store %%%s[%%z +: 64] = %%x\n", tensor);
+        return;
+    case 2:
+        tk_buf_fmt(&g->text, "  %%a%u = load %%%s[%%z] : f32\n", id, tensor);
+        return;
+    case 3:
+        tk_buf_fmt(&g->text, "  %%a%u = convert %%x : f32[64] #3\n", id);
+        return;
+    case 4:
+        tk_buf_fmt(&g->text, "  %%a%u = flip %%w axis=0 : f32[4096] #4\n", id);
+        return;
+    case 5:
+    case 6:
+        tk_buf_fmt(&g->text, "  for %%a%u = %%z to %%z step %%z {\n", id);
+        make_ops(g, depth + 1);
+        break;
+    case 7:
+        tk_buf_str(&g->text, "  if %c {\n");
+        make_ops(g, depth + 1);
+        tk_buf_str(&g->text, "  yield\n  } else {\n");
+        make_ops(g, depth + 1);
+        break;
+    case 8:
+        tk_buf_str(&g->text, "  while {\n");
+        make_ops(g, depth + 1);
+        tk_buf_str(&g->text, "  yield %c\n  } do () {\n");
+        make_ops(g, depth + 1);
+        break;
+    }
+    tk_buf_str(&g->text, "  yield\n  }\n");
+}
+
+static void make_ops(maker *g, unsigned depth) {
+    for (unsigned n = pick(g, 5); n > 0 && g->left > 0; n--) {
+        g->left--;
+        make_op(g, depth);
+    }
+}
+
+static const char *random_program(ir_env *e, uint64_t seed) {
+    maker g = {.random = seed, .left = 24};
+    tk_buf_init(&g.text, &e->arena);
+    tk_buf_str(&g.text,
+               "module laid warps=2\n" LAYOUTS
+               "layout #4 = [4096] reg 1 2 4 8 16 32 lane 64 128 256 512 1024 warp 2048\n\n"
+               "kernel @k(%x: f32[64] #2, %w: f32[4096] #4, %t: inout f32[?], %u: inout f32[?], "
+               "%z: i32, %c: bool) {\n");
+    while (g.left > 0) {
+        make_ops(&g, 0);
+    }
+    tk_buf_str(&g.text, "  return\n}\n");
+    return tk_buf_text(&g.text);
+}
+
+Test(staged, any_control_flow_gets_the_barriers_that_it_needs) {
+    unsigned all = 0;
+    for (uint64_t seed = 0; seed < 800; seed++) {
+        ir_env *e = ir_open();
+        const char *program = random_program(e, seed);
+        tk_module *m = ir_good(e, program);
+        tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80")};
+        tk_pass_share(&c);
+        tk_pass_barrier(&c);
+        const char *text = ir_text(e, m), *less, *why = ir_why(e, m);
+        cr_assert(!why, "program %u: %s\n%s", (unsigned)seed, why ? why : "", text);
+        for (unsigned k = 0; (less = without(e, text, k)); k++, all++) {
+            tk_module *x = ir_parse(e, less);
+            cr_assert(x && ir_why(e, x), "program %u: needless barrier %u:\n%s", (unsigned)seed, k,
+                      text);
+        }
+        ir_close(e);
+    }
+    cr_assert(all > 1000, "%u", all);
+}
