@@ -119,11 +119,6 @@ static bool add(space *s, uint32_t v, uint32_t column) {
     return true;
 }
 
-static bool has(const space *s, uint32_t v) {
-    uint32_t from = 0;
-    return reduce(s, v, &from) == 0;
-}
-
 static void add_all(space *s, const uint32_t *v, unsigned n, unsigned first_column) {
     for (unsigned i = 0; i < n; i++) {
         (void)add(s, v[i], 1u << (first_column + i));
@@ -138,15 +133,6 @@ static void add_lanes(space *s, const tk_layout *l) {
 
 static void add_warps(space *s, const tk_layout *l) {
     add_all(s, l->warp, l->warps, TK_MAX_REG_BITS + TK_LANE_BITS);
-}
-
-static bool has_all(const space *s, const uint32_t *v, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        if (!has(s, v[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 // ---- Validity -----------------------------------------------------------------------------------
@@ -353,26 +339,6 @@ unsigned tk_layout_vector(const tk_layout *l, unsigned axis) {
     return n;
 }
 
-tk_move tk_layout_move(const tk_layout *a, const tk_layout *b) {
-    space s = {0};
-    if (tk_layout_eq(a, b)) {
-        return TK_MOVE_NONE;
-    }
-    add_regs(&s, a);
-    if (same_threads(a, b) && has_all(&s, b->reg, b->regs)) {
-        return TK_MOVE_RENAME;
-    }
-    if (a->warps != b->warps) {
-        return TK_MOVE_SHARED;
-    }
-    add_lanes(&s, a);
-    bool within_warp = has_all(&s, b->reg, b->regs) && has_all(&s, b->lane, TK_LANE_BITS);
-    for (unsigned i = 0; within_warp && i < a->warps; i++) {
-        within_warp = has(&s, a->warp[i] ^ b->warp[i]);
-    }
-    return within_warp ? TK_MOVE_LANES : TK_MOVE_SHARED;
-}
-
 bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane, uint32_t warp,
                     bool any_warp, tk_place_bits *out) {
     space s = {0};
@@ -391,30 +357,6 @@ bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane
     out->reg = from & ((1u << TK_MAX_REG_BITS) - 1);
     out->lane = any_lane ? from >> TK_MAX_REG_BITS & ((1u << TK_LANE_BITS) - 1) : lane;
     out->warp = any_warp ? from >> (TK_MAX_REG_BITS + TK_LANE_BITS) : warp;
-    return true;
-}
-
-bool tk_layout_shuffle(const tk_layout *a, const tk_layout *b, tk_shuffle *s) {
-    tk_place_bits p;
-    for (unsigned i = 0; i < b->regs; i++) {
-        if (!tk_layout_find(a, b->reg[i], 0, true, 0, false, &p)) {
-            return false;
-        }
-        s->reg[i] = p.reg;
-        s->reg_lane[i] = p.lane;
-    }
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        if (!tk_layout_find(a, b->lane[i], 0, true, 0, false, &p) || p.reg) {
-            return false;
-        }
-        s->lane[i] = p.lane;
-    }
-    for (unsigned i = 0; i < b->warps; i++) {
-        if (!tk_layout_find(a, b->warp[i], 0, true, 1U << i, false, &p) || p.reg) {
-            return false;
-        }
-        s->warp[i] = p.lane;
-    }
     return true;
 }
 

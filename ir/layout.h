@@ -73,33 +73,15 @@ void tk_layout_copies(const tk_layout *l, uint32_t *lane_mask, uint32_t *warp_ma
 // ...).
 unsigned tk_layout_vector(const tk_layout *l, unsigned axis);
 
-typedef enum {
-    TK_MOVE_NONE,   // the same place
-    TK_MOVE_RENAME, // other registers of the same thread, the same ones in each thread
-    TK_MOVE_LANES,  // within the warp; which register and lane may depend on lane and warp
-    TK_MOVE_SHARED, // through shared memory
-} tk_move;
-// What a conversion from a to b (the same shape) has to do.
-tk_move tk_layout_move(const tk_layout *a, const tk_layout *b);
-// A place that holds element `e` in layout l: the one with the least bits; for RENAME and LANES the
-// source register (and lane) for a destination place is tk_layout_find of its element restricted to
-// the same warp (and lane). Linear: for elements of several bits it is the exclusive or of the
-// places of each bit, so that a source's register, lane and warp can be computed as tk_layout_eval
-// does.
+// A place that holds element `e` in layout l, the one with the least bits; where not `any_lane` or
+// `any_warp`, one of that lane or warp. Linear: for elements of several bits it is the exclusive or
+// of the places of each bit, so that a source's register, lane and warp can be computed as
+// tk_layout_eval does.
 typedef struct tk_place_bits {
     uint32_t reg, lane, warp;
 } tk_place_bits;
 bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane, uint32_t warp,
                     bool any_warp, tk_place_bits *out);
-
-// A conversion within warps, where the register that an element comes from is the same in all
-// threads: bit by bit of the result's place, the register and lane of the source.
-typedef struct tk_shuffle {
-    uint32_t reg[TK_MAX_REG_BITS], reg_lane[TK_MAX_REG_BITS];
-    uint32_t lane[TK_LANE_BITS], warp[TK_MAX_WARP_BITS]; // source lanes
-} tk_shuffle;
-// False where a source's register depends on the thread.
-bool tk_layout_shuffle(const tk_layout *a, const tk_layout *b, tk_shuffle *s);
 
 // The bits of lanes and warps that tell apart the parts of a line: a line's elements differ in the
 // bits `axis` of their number. False where a basis lies both on the axis and across it, or on it

@@ -119,7 +119,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_ASSUME:
         return TK_A_TEXT;
     case TK_OP_PRINT:
-        return TK_A_TEXT | TK_A_SHOWN;
+        return TK_A_TEXT | TK_A_SHOWN | SHARED;
     case TK_OP_CALL:
         return TK_A_CALLEE;
     case TK_OP_FOR:

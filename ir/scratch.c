@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How ops work across threads. See scratch.h.
 #include "ir/scratch.h"
+#include "ir/move.h"
 
 typedef struct planner {
     tk_arena *a; // NULL: the parts are not asked for
@@ -11,9 +12,6 @@ typedef struct planner {
 
 static const tk_type *opnd_type(const planner *p, uint32_t i) {
     return tk_value_type(p->f, p->op->opnd[i]);
-}
-static const tk_layout *opnd_layout(const planner *p, uint32_t i) {
-    return tk_value_layout(p->f, p->op->opnd[i]);
 }
 
 // ---- Parts --------------------------------------------------------------------------------------
@@ -49,29 +47,18 @@ static void one_tile(planner *p, const tk_type *t) {
 
 // ---- Moves --------------------------------------------------------------------------------------
 
-static void convert(planner *p) {
-    const tk_layout *a = opnd_layout(p, 0), *b = tk_value_layout(p->f, p->op->res[0]);
-    tk_shuffle shuffle;
-    switch (tk_layout_move(a, b)) {
-    case TK_MOVE_NONE:
-    case TK_MOVE_RENAME:
-        return;
-    case TK_MOVE_LANES:
-        if (tk_layout_shuffle(a, b, &shuffle)) {
-            p->s.work = TK_WORK_LANES;
-            return;
-        }
-        break;
-    case TK_MOVE_SHARED:
-        break;
+// False where the op is no linear map.
+static bool move(planner *p) {
+    tk_moving m;
+    if (!tk_moving_of(p->f, p->op, &m)) {
+        return false;
     }
-    one_tile(p, opnd_type(p, 0));
-}
-
-static void both(planner *p) {
-    parts(p, 2);
-    part(p, tk_type_elems(opnd_type(p, 0)), opnd_type(p, 0)->dtype);
-    part(p, tk_type_elems(opnd_type(p, 1)), opnd_type(p, 1)->dtype);
+    p->s.work = m.work;
+    if (m.work == TK_WORK_SHARED) {
+        parts(p, 1);
+        part(p, (int64_t)1 << m.bits, m.dtype);
+    }
+    return true;
 }
 
 static void gather(planner *p) {
@@ -244,16 +231,14 @@ static void plan(planner *p) {
         part(p, 1, TK_U64);
         return;
     case TK_OP_CONVERT:
-        convert(p);
-        return;
     case TK_OP_CONCAT:
     case TK_OP_INTERLEAVE:
-        both(p);
-        return;
     case TK_OP_DEINTERLEAVE:
     case TK_OP_FLIP:
     case TK_OP_SLICE:
-        one_tile(p, opnd_type(p, 0));
+        if (!move(p)) {
+            one_tile(p, opnd_type(p, 0));
+        }
         return;
     case TK_OP_GATHER:
         gather(p);

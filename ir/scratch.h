@@ -21,8 +21,8 @@ typedef enum {
 
 // An op's parts of its shared memory, in order:
 //   print                 where its record stands
-//   convert, flip, slice, deinterleave, atomics, load    the tile
-//   concat, interleave    both operands, without a gap
+//   convert, flip, slice, concat, interleave, deinterleave    the larger side (ir/move.h)
+//   atomics, load         the tile
 //   gather                x; the indices, where their layout is not the result's
 //   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile
 //   reduce_fn             each operand

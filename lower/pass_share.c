@@ -13,11 +13,11 @@
 // where their bytes are apart, the barrier inside the second op orders both. So pairs that meet
 // (see pending.h) go apart as long as the total costs nothing: as long as a multiprocessor holds as
 // many programs as it would with the least total, which is that of the largest op. Larger ops are
-// placed first, each at the lowest place that is free of those it meets, else at 0.
+// placed first, each at the lowest place that has the fewest of those it meets.
 #include "lower/lower.h"
 #include "lower/pending.h"
 
-#include "ir/scratch.h"
+#include "ir/move.h"
 
 #include <stdlib.h>
 
@@ -56,6 +56,7 @@ static void collect(void *user, tk_op *op) {
     const uint64_t bytes = tk_scratch_bytes(s->f, op);
     op->at.shared = -1;
     if (bytes > 0) {
+        TK_CHECK(s->c->m->arena, (tk_op_attrs(op->code) & TK_A_SHARED) != 0);
         area *x = TK_NEW(s->c->scratch, area);
         x->op = op;
         x->bytes = (int64_t)bytes;
@@ -97,6 +98,42 @@ static void meet(void *user, tk_op *then, tk_op *now) {
     }
 }
 
+// ---- Notes --------------------------------------------------------------------------------------
+
+// How ops move elements: what was chosen, and what the other way would have cost.
+static void note_move(void *user, tk_op *op) {
+    static const char *const how[] = {
+        [TK_WORK_THREAD] = "is a renaming of registers",
+        [TK_WORK_LANES] = "goes by shuffles",
+        [TK_WORK_SHARED] = "goes through shared memory",
+    };
+    const share *s = user;
+    tk_moving m;
+    if (!tk_moving_of(s->f, op, &m)) {
+        return;
+    }
+    tk_module *mod = s->c->m;
+    tk_note_rec *r =
+        tk_note_add(&mod->notes, "share", "move", mod->locs.at[op->loc].span, TK_NOTE_INFO,
+                    "'%s' to %s %s", tk_op_info(op->code)->name,
+                    tk_type_text(mod->notes.arena, tk_value_type(s->f, op->res[0])), how[m.work]);
+    if (m.work != TK_WORK_THREAD) {
+        tk_note_number_add(&mod->notes, r, "wavefronts", m.cost);
+    }
+    if (m.other > 0) {
+        tk_note_number_add(&mod->notes, r,
+                           m.work == TK_WORK_LANES ? "by shared memory" : "by shuffles", m.other);
+    }
+}
+
+static void note_total(share *s) {
+    tk_module *m = s->c->m;
+    tk_note_rec *r = tk_note_add(&m->notes, "share", "shared-memory", m->locs.at[s->f->loc].span,
+                                 TK_NOTE_INFO, "a program has shared memory for %u ops", s->all.n);
+    tk_note_number_add(&m->notes, r, "bytes", (double)m->shared);
+    tk_note_number_add(&m->notes, r, "largest", (double)s->all.at[0]->bytes);
+}
+
 // ---- Places -------------------------------------------------------------------------------------
 
 // The greatest total at which a multiprocessor holds as many programs as it does at `least`.
@@ -113,26 +150,32 @@ static int64_t budget(const tk_target *t, int64_t least, int64_t warps) {
     return all / (programs > 0 ? programs : 1) / TK_SCRATCH_ALIGN * TK_SCRATCH_ALIGN - KEPT;
 }
 
-static bool is_free(const area *x, int64_t at) {
+// How many of those it meets lie there.
+static uint32_t on_top(const area *x, int64_t at) {
+    uint32_t n = 0;
     for (uint32_t i = 0; i < x->meets.n; i++) {
         const area *y = x->meets.at[i];
-        if (y->placed && y->at < at + x->bytes && at < y->at + y->bytes) {
-            return false;
-        }
+        n += y->placed && y->at < at + x->bytes && at < y->at + y->bytes;
     }
-    return true;
+    return n;
 }
 
+// At 0 or behind one that it meets.
 static void place(area *x, int64_t most) {
-    int64_t best = is_free(x, 0) ? 0 : most;
+    uint32_t least = on_top(x, 0);
+    x->at = 0;
     for (uint32_t i = 0; i < x->meets.n; i++) {
         const area *y = x->meets.at[i];
         const int64_t at = y->at + y->bytes;
-        if (y->placed && at < best && is_free(x, at)) {
-            best = at;
+        if (!y->placed || at + x->bytes > most) {
+            continue;
+        }
+        const uint32_t n = on_top(x, at);
+        if (n < least || (n == least && at < x->at)) {
+            least = n;
+            x->at = at;
         }
     }
-    x->at = best + x->bytes <= most ? best : 0;
     x->placed = true;
 }
 
@@ -154,10 +197,9 @@ static bool fits(share *s, const area *x, const tk_target *t) {
 }
 
 static void function(share *s, const tk_target *t) {
-    const tk_region *body = s->f->body;
-    for (tk_op *op = body->first, *next; op; op = next) {
-        next = op->next;
+    for (tk_op *op = s->f->body->first; op; op = op->next) {
         tk_op_walk(op, collect, s);
+        tk_op_walk(op, note_move, s);
     }
     if (s->all.n == 0) {
         return;
@@ -177,6 +219,7 @@ static void function(share *s, const tk_target *t) {
         x->op->at.shared = x->at;
         m->shared = x->at + x->bytes > m->shared ? x->at + x->bytes : m->shared;
     }
+    note_total(s);
 }
 
 void tk_pass_share(tk_pass_ctx *c) {

@@ -127,16 +127,15 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
     if (!own) {
         return;
     }
-    tk_emit_cond c = tk_emit_if(e, own);
-    for (uint32_t r = 0; r < n; r++) {
-        LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(t->dtype));
-        LLVMValueRef el = l ? tk_emit_element(e, l, r) : tk_emit_i32(e, 0);
-        LLVMBuildStore(e->b, out[r], tk_emit_shared_at(e, op, 0, LLVMBuildMul(e->b, el, size, "")));
+    if (l) {
+        tk_emit_spill_values(e, op, 0, l, t->dtype, out);
+        tk_emit_barrier(e);
+        tk_emit_fetch_values(e, op, 0, l, t->dtype, out);
+        return;
     }
+    tk_emit_cond c = tk_emit_if(e, own);
+    LLVMBuildStore(e->b, out[0], tk_emit_shared_at(e, op, 0, NULL));
     tk_emit_end(e, &c);
     tk_emit_barrier(e);
-    for (uint32_t r = 0; r < n; r++) {
-        out[r] =
-            tk_emit_fetch(e, op, 0, t->dtype, l ? tk_emit_element(e, l, r) : tk_emit_i32(e, 0));
-    }
+    out[0] = tk_emit_fetch(e, op, 0, t->dtype, tk_emit_i32(e, 0));
 }

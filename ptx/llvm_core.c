@@ -266,12 +266,12 @@ tk_scratch tk_emit_scratch(tk_emit *e, const tk_op *op) {
     return s;
 }
 
-static void check_granted(const tk_emit *e, const tk_op *op, uint64_t bytes) {
+void tk_emit_check_granted(const tk_emit *e, const tk_op *op, uint64_t bytes) {
     TK_CHECK(e->arena, e->granted_to == op && bytes <= e->granted);
 }
 
 LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef offset) {
-    check_granted(e, op, base + 1);
+    tk_emit_check_granted(e, op, base + 1);
     LLVMTypeRef i8 = LLVMInt8TypeInContext(e->ctx);
     LLVMValueRef at = tk_emit_i32(e, op->at.shared + (int64_t)base);
     at = offset ? LLVMBuildAdd(e->b, offset, at, "") : at;
@@ -282,23 +282,6 @@ static LLVMValueRef element_at(tk_emit *e, const tk_op *op, uint64_t base, tk_dt
                                LLVMValueRef element) {
     LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(t));
     return tk_emit_shared_at(e, op, base, LLVMBuildMul(e->b, element, size, ""));
-}
-
-void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
-                          tk_dtype t, LLVMValueRef *x) {
-    check_granted(e, op, base + ((uint64_t)tk_dtype_size(t) << tk_layout_bits(l)));
-    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, l));
-    for (uint32_t r = 0; r < 1U << l->regs; r++) {
-        LLVMValueRef at = element_at(e, op, base, t, tk_emit_element(e, l, r));
-        LLVMValueRef s = LLVMBuildStore(e->b, tk_emit_to_mem(e, t, x[r]), at);
-        LLVMSetAlignment(s, (unsigned)tk_dtype_size(t));
-    }
-    tk_emit_end(e, &own);
-}
-
-void tk_emit_spill(tk_emit *e, const tk_op *op, uint64_t base, tk_vid v) {
-    tk_emit_spill_values(e, op, base, tk_emit_layout(e, v), tk_value_type(e->f, v)->dtype,
-                         tk_emit_get(e, v));
 }
 
 LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,

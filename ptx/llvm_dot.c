@@ -229,14 +229,16 @@ static void start(const dot *s, tk_vid v, LLVMValueRef *acc) {
         tk_emit_spill(e, s->op, 0, v);
         tk_emit_barrier(e);
     }
-    for (uint32_t r = 0; r < s->regs; r++) {
-        LLVMValueRef x = !v     ? LLVMConstNull(tk_emit_type(e, t->dtype))
-                         : here ? tk_emit_get(e, v)[r]
-                                : tk_emit_fetch(e, s->op, 0, t->dtype, tk_emit_element(e, s->l, r));
-        acc[r] = tk_emit_cast_elem(e, t->dtype, s->acc, x);
-    }
+    LLVMValueRef *x = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
     if (!here) {
+        tk_emit_fetch_values(e, s->op, 0, s->l, t->dtype, x);
         tk_emit_barrier(e);
+    }
+    for (uint32_t r = 0; r < s->regs; r++) {
+        LLVMValueRef y = !v     ? LLVMConstNull(tk_emit_type(e, t->dtype))
+                         : here ? tk_emit_get(e, v)[r]
+                                : x[r];
+        acc[r] = tk_emit_cast_elem(e, t->dtype, s->acc, y);
     }
 }
 

@@ -118,11 +118,16 @@ void tk_emit_barrier(tk_emit *e);
 tk_scratch tk_emit_scratch(tk_emit *e, const tk_op *op);
 // Pointer (addrspace 3) to byte op->at.shared + offset; offset an i32 value or NULL.
 LLVMValueRef tk_emit_shared_at(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef offset);
-// Writes all elements of tile v (owners only) to scratch from byte `base` on, row-major, in memory
-// form. No barriers.
+// The bytes are within those that the op has.
+void tk_emit_check_granted(const tk_emit *e, const tk_op *op, uint64_t bytes);
+// Writes all elements of tile v (owners only) to scratch from byte `base`, a multiple of 16, on,
+// row-major, in memory form. No barriers.
 void tk_emit_spill(tk_emit *e, const tk_op *op, uint64_t base, tk_vid v);
 void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
                           tk_dtype t, LLVMValueRef *x);
+// Reads a tile of layout l that lies there.
+void tk_emit_fetch_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
+                          tk_dtype t, LLVMValueRef *out);
 // Reads one element by its row-major number (i32 value).
 LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,
                            LLVMValueRef element);

@@ -1,138 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between layouts through shared memory.
-//
-// The tile lies in scratch row-major, with a swizzle: the bits of an element's number above a
-// vector of 16 bytes are exclusive-ored with three higher ones, so that lanes that are far apart
-// meet different banks. Which three, and which side (writing or reading) moves vectors, is chosen
-// by counting wavefronts of the two layouts' first access: the map is linear, so all accesses of a
-// layout conflict alike. A candidate without swizzle is among those compared.
+// Tiles in shared memory: written and read in vectors of up to 16 bytes where registers walk
+// consecutive elements. For ops that find elements by their numbers they lie there in row-major
+// order; for moves as ir/move.h says.
 #include "ptx/llvm_internal.h"
 
-enum { BANKS = 32, BANK_BYTES = 4, VECTOR_BYTES = 16, XOR_BITS = 3 };
+#include "ir/move.h"
 
-typedef struct swizzle {
-    unsigned from, to; // bits [from, from + 3) go into [to, to + 3); from 0: none
-} swizzle;
+typedef struct exchange {
+    tk_emit *e;
+    const tk_op *op;
+    tk_dtype t;
+    uint64_t base; // in the op's bytes
+    tk_swizzle s;
+} exchange;
 
-static uint32_t apply(swizzle s, uint32_t e) {
-    return s.from ? e ^ (e >> s.from & ((1U << XOR_BITS) - 1)) << s.to : e;
-}
-
-// How many low register bits walk consecutive elements of the tile's memory, at most `most`.
-static unsigned run_of(const tk_layout *l, unsigned most) {
-    unsigned n = 0;
-    while (n < most && n < l->regs && l->reg[n] == 1U << n) {
-        n++;
+// The place of the vector that register r of a side begins: linear, so the thread's part is found
+// once.
+static LLVMValueRef place(const exchange *x, const tk_side *side, uint32_t r, unsigned run) {
+    tk_emit *e = x->e;
+    LLVMValueRef at = tk_emit_element(e, &side->l, 0);
+    if (x->s.from) {
+        LLVMValueRef high = LLVMBuildLShr(e->b, at, tk_emit_i32(e, x->s.from), "");
+        high = LLVMBuildAnd(e->b, high, tk_emit_i32(e, (1 << TK_SWIZZLE_BITS) - 1), "");
+        at = LLVMBuildXor(e->b, at, LLVMBuildShl(e->b, high, tk_emit_i32(e, x->s.to), ""), "");
     }
-    return n;
+    const uint32_t number = (tk_layout_eval(&side->l, r, 0, 0) ^ side->at) >> run << run;
+    at = LLVMBuildXor(e->b, at, tk_emit_i32(e, tk_swizzle_apply(x->s, number)), "");
+    LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(x->t));
+    return tk_emit_shared_at(e, x->op, x->base, LLVMBuildMul(e->b, at, size, ""));
 }
 
-// Wavefronts of one access by a warp, each lane moving `run` elements (as a power of two) of `size`
-// bytes.
-static unsigned wavefronts(const tk_layout *l, swizzle s, unsigned run, unsigned size) {
-    unsigned bytes = size << run, words = bytes < BANK_BYTES ? 1 : bytes / BANK_BYTES, total = 0;
-    unsigned together = BANKS / words; // lanes that one wavefront can serve
-    for (unsigned first = 0; first < BANKS; first += together) {
-        uint32_t seen[BANKS][BANKS];
-        unsigned count[BANKS] = {0}, most = 1;
-        for (unsigned lane = first; lane < first + together; lane++) {
-            uint32_t word = apply(s, tk_layout_eval(l, 0, lane, 0)) * size / BANK_BYTES;
-            for (unsigned w = 0; w < words; w++) {
-                unsigned bank = (word + w) % BANKS, i = 0;
-                while (i < count[bank] && seen[bank][i] != word + w) {
-                    i++;
-                }
-                if (i == count[bank]) { // one word read by several lanes is read once
-                    seen[bank][count[bank]++] = word + w;
-                }
-                most = count[bank] > most ? count[bank] : most;
-            }
+// Register r with element i of its vector.
+static uint32_t member(const tk_run *run, const tk_side *side, uint32_t r, uint32_t i) {
+    const uint32_t k = i ^ (side->at & ((1U << run->n) - 1));
+    for (unsigned j = 0; j < run->n; j++) {
+        r |= (k >> j & 1) << run->bit[j];
+    }
+    return r;
+}
+
+static void write_side(const exchange *x, const tk_side *side, LLVMValueRef *v) {
+    tk_emit *e = x->e;
+    const tk_run run = tk_run_of(&side->l, x->t);
+    const uint32_t n = 1U << run.n;
+    LLVMTypeRef type = tk_emit_mem_type(e, x->t);
+    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, &side->l));
+    for (uint32_t r = 0; r < 1U << side->l.regs; r++) {
+        if (r & run.mask) {
+            continue;
         }
-        total += most;
-    }
-    return total;
-}
-
-// All wavefronts of writing a and reading b.
-static unsigned cost(const tk_layout *a, const tk_layout *b, swizzle s, unsigned run_a,
-                     unsigned run_b, unsigned size) {
-    return (wavefronts(a, s, run_a, size) << (a->regs - run_a)) +
-           (wavefronts(b, s, run_b, size) << (b->regs - run_b));
-}
-
-static swizzle choose(const tk_layout *a, const tk_layout *b, unsigned run_a, unsigned run_b,
-                      unsigned size) {
-    swizzle best = {0, 0};
-    unsigned least = cost(a, b, best, run_a, run_b, size), bits = tk_layout_bits(a), to = 0;
-    while ((size << to) < VECTOR_BYTES) {
-        to++;
-    }
-    for (unsigned from = to + XOR_BITS; from + XOR_BITS <= bits; from++) {
-        swizzle s = {from, to};
-        unsigned c = cost(a, b, s, run_a, run_b, size);
-        if (c < least) {
-            least = c;
-            best = s;
+        LLVMValueRef all = n > 1 ? LLVMGetUndef(LLVMVectorType(type, n)) : NULL;
+        for (uint32_t i = 0; i < n; i++) {
+            LLVMValueRef y = tk_emit_to_mem(e, x->t, v[member(&run, side, r, i)]);
+            all = n > 1 ? LLVMBuildInsertElement(e->b, all, y, tk_emit_i32(e, i), "") : y;
         }
-    }
-    return best;
-}
-
-// The place in scratch of the element in register r: linear, so the thread's part is found once.
-static LLVMValueRef place(tk_emit *e, const tk_op *op, const tk_layout *l, swizzle s, uint32_t r,
-                          unsigned size) {
-    LLVMValueRef at = tk_emit_element(e, l, 0);
-    if (s.from) {
-        LLVMValueRef high = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, at, tk_emit_i32(e, s.from), ""),
-                                         tk_emit_i32(e, (1 << XOR_BITS) - 1), "");
-        at = LLVMBuildXor(e->b, at, LLVMBuildShl(e->b, high, tk_emit_i32(e, s.to), ""), "");
-    }
-    at = LLVMBuildXor(e->b, at, tk_emit_i32(e, apply(s, tk_layout_eval(l, r, 0, 0))), "");
-    return tk_emit_shared_at(e, op, 0, LLVMBuildMul(e->b, at, tk_emit_i32(e, size), ""));
-}
-
-static void write_all(tk_emit *e, const tk_op *op, const tk_layout *l, swizzle s, unsigned run,
-                      tk_dtype t, LLVMValueRef *x) {
-    unsigned size = (unsigned)tk_dtype_size(t), n = 1U << run;
-    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, l));
-    for (uint32_t r = 0; r < 1U << l->regs; r += n) {
-        LLVMValueRef v = tk_emit_to_mem(e, t, x[r]);
-        if (n > 1) {
-            v = LLVMGetUndef(LLVMVectorType(tk_emit_mem_type(e, t), n));
-            for (unsigned i = 0; i < n; i++) {
-                v = LLVMBuildInsertElement(e->b, v, tk_emit_to_mem(e, t, x[r + i]),
-                                           tk_emit_i32(e, i), "");
-            }
-        }
-        LLVMSetAlignment(LLVMBuildStore(e->b, v, place(e, op, l, s, r, size)), size * n);
+        LLVMValueRef s = LLVMBuildStore(e->b, all, place(x, side, r, run.n));
+        LLVMSetAlignment(s, (unsigned)tk_dtype_size(x->t) * n);
     }
     tk_emit_end(e, &own);
 }
 
-static void read_all(tk_emit *e, const tk_op *op, const tk_layout *l, swizzle s, unsigned run,
-                     tk_dtype t, LLVMValueRef *out) {
-    unsigned size = (unsigned)tk_dtype_size(t), n = 1U << run;
-    LLVMTypeRef type = tk_emit_mem_type(e, t);
-    for (uint32_t r = 0; r < 1U << l->regs; r += n) {
-        LLVMValueRef v = LLVMBuildLoad2(e->b, n > 1 ? LLVMVectorType(type, n) : type,
-                                        place(e, op, l, s, r, size), "");
-        LLVMSetAlignment(v, size * n);
-        for (unsigned i = 0; i < n; i++) {
+static void read_side(const exchange *x, const tk_side *side, LLVMValueRef *out) {
+    tk_emit *e = x->e;
+    const tk_run run = tk_run_of(&side->l, x->t);
+    const uint32_t n = 1U << run.n;
+    LLVMTypeRef type = tk_emit_mem_type(e, x->t);
+    for (uint32_t r = 0; r < 1U << side->l.regs; r++) {
+        if (r & run.mask) {
+            continue;
+        }
+        LLVMTypeRef all = n > 1 ? LLVMVectorType(type, n) : type;
+        LLVMValueRef v = LLVMBuildLoad2(e->b, all, place(x, side, r, run.n), "");
+        LLVMSetAlignment(v, (unsigned)tk_dtype_size(x->t) * n);
+        for (uint32_t i = 0; i < n; i++) {
             LLVMValueRef y = n > 1 ? LLVMBuildExtractElement(e->b, v, tk_emit_i32(e, i), "") : v;
-            out[r + i] = tk_emit_from_mem(e, t, y);
+            out[member(&run, side, r, i)] = tk_emit_from_mem(e, x->t, y);
         }
     }
 }
 
-void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_layout *a, const tk_layout *b,
-                      tk_dtype t, LLVMValueRef *x, LLVMValueRef *out) {
-    unsigned size = (unsigned)tk_dtype_size(t), most = 0;
-    while ((size << most) < VECTOR_BYTES) {
-        most++;
+void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_moving *m, LLVMValueRef *const *x,
+                      LLVMValueRef *const *out) {
+    double cost;
+    const exchange s = {e, op, m->dtype, 0, tk_swizzle_of(m, &cost)};
+    for (unsigned i = 0; i < (m->joined ? 1 : m->nsrc); i++) {
+        write_side(&s, m->joined ? &m->all : &m->src[i], x[i]);
     }
-    unsigned run_a = run_of(a, most), run_b = run_of(b, most);
-    swizzle s = choose(a, b, run_a, run_b, size);
-    write_all(e, op, a, s, run_a, t, x);
     tk_emit_barrier(e);
-    read_all(e, op, b, s, run_b, t, out);
+    for (unsigned i = 0; i < m->ndst; i++) {
+        read_side(&s, &m->dst[i], out[i]);
+    }
+}
+
+// ---- Row-major ----------------------------------------------------------------------------------
+
+static exchange plain(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l, tk_dtype t) {
+    tk_emit_check_granted(e, op, base + ((uint64_t)tk_dtype_size(t) << tk_layout_bits(l)));
+    return (exchange){e, op, t, base, {0, 0}};
+}
+
+void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
+                          tk_dtype t, LLVMValueRef *x) {
+    const exchange s = plain(e, op, base, l, t);
+    const tk_side side = {*l, 0};
+    write_side(&s, &side, x);
+}
+
+void tk_emit_spill(tk_emit *e, const tk_op *op, uint64_t base, tk_vid v) {
+    tk_emit_spill_values(e, op, base, tk_emit_layout(e, v), tk_value_type(e->f, v)->dtype,
+                         tk_emit_get(e, v));
+}
+
+void tk_emit_fetch_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
+                          tk_dtype t, LLVMValueRef *out) {
+    const exchange s = plain(e, op, base, l, t);
+    const tk_side side = {*l, 0};
+    read_side(&s, &side, out);
 }

@@ -18,10 +18,15 @@ static inline uint32_t tk_emit_param_of(const tk_emit *e, tk_vid v) {
     return e->f->value.at[v].index;
 }
 
-// ---- Conversions through shared memory (llvm_exchange.c)
-// Moves a tile from layout a to layout b: x holds its registers, out receives the result's.
-void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_layout *a, const tk_layout *b,
-                      tk_dtype t, LLVMValueRef *x, LLVMValueRef *out);
+// ---- Moves (ir/move.h)
+struct tk_moving;
+// Through shared memory (llvm_exchange.c): x are the registers of each source, or of all as one;
+// out those of each result.
+void tk_emit_exchange(tk_emit *e, const tk_op *op, const struct tk_moving *m,
+                      LLVMValueRef *const *x, LLVMValueRef *const *out);
+// Within warps (llvm_lanes.c): result i from all sources as one.
+void tk_emit_lanes(tk_emit *e, const struct tk_moving *m, unsigned i, LLVMValueRef *x,
+                   LLVMValueRef *out);
 
 // ---- Views (llvm_memory.c)
 // Computes for one element of a view its address and whether it is inside.

@@ -111,12 +111,10 @@ static LLVMValueRef first_value(const scan *s, uint32_t k) {
                                                    : tk_const_i64(t, num == TK_NUM_MUL ? 1 : 0));
 }
 
-static LLVMValueRef result(const scan *s, uint32_t k, LLVMValueRef at) {
+// Of an exclusive scan.
+static LLVMValueRef moved_result(const scan *s, uint32_t k, LLVMValueRef at) {
     tk_emit *e = s->e;
     LLVMValueRef from = tk_emit_i32(e, s->lines.log & 1 ? s->n : 0);
-    if (!s->op->at.exclusive) {
-        return tk_emit_fetch(e, s->op, s->base[k], s->t[k], tk_ll_add(e, from, at));
-    }
     LLVMValueRef place = tk_emit_line_place(e, &s->lines, at), step = tk_emit_i32(e, 1);
     LLVMValueRef other = s->op->at.reverse ? tk_ll_add(e, place, step) : tk_ll_sub(e, place, step);
     LLVMValueRef in = tk_ll_icmp(e, LLVMIntULT, other, tk_emit_i32(e, s->lines.len));
@@ -149,8 +147,13 @@ void tk_emit_scan_op(tk_emit *e, tk_op *op) {
     for (uint32_t k = 0; k < s.m; k++) {
         const tk_layout *l = tk_emit_layout(e, op->res[k]);
         LLVMValueRef *out = tk_emit_new(e, op->res[k]);
+        if (!op->at.exclusive) {
+            const uint64_t half = (uint64_t)s.n * tk_dtype_size(s.t[k]);
+            tk_emit_fetch_values(e, op, s.base[k] + (s.lines.log & 1 ? half : 0), l, s.t[k], out);
+            continue;
+        }
         for (uint32_t r = 0; r < 1U << l->regs; r++) {
-            out[r] = result(&s, k, tk_emit_element(e, l, r));
+            out[r] = moved_result(&s, k, tk_emit_element(e, l, r));
         }
     }
 }

@@ -179,9 +179,7 @@ static void histogram(tk_emit *e, tk_op *op) {
     }
     tk_emit_end(e, &own);
     tk_emit_barrier(e);
-    for (uint32_t r = 0; r < 1U << l->regs; r++) {
-        out[r] = tk_emit_fetch(e, op, 0, TK_I32, tk_emit_element(e, l, r));
-    }
+    tk_emit_fetch_values(e, op, 0, l, TK_I32, out);
 }
 
 void tk_emit_sort_op(tk_emit *e, tk_op *op) {

@@ -352,10 +352,11 @@ Test(laid, cse_tells_layouts_apart) {
 
 Test(laid, barriers_stay_where_they_are) {
     ir_env *e = ir_open();
-    tk_module *m = ir_parse(e, "module staged\n\nkernel @k(%x: in f32[?], %n: i32, %o: i32) {\n"
-                               "  %3 = load %x[%n] : f32\n  barrier\n  barrier\n"
-                               "  %4 = load %x[%n] : f32\n  for %k = %n to %o step %o {\n"
-                               "    barrier\n    yield\n  }\n  print %3, %4\n  return\n}\n");
+    tk_module *m =
+        ir_parse(e, "module staged shared=16\n\nkernel @k(%x: in f32[?], %n: i32, %o: i32) {\n"
+                    "  %3 = load %x[%n] : f32\n  barrier\n  barrier\n"
+                    "  %4 = load %x[%n] : f32\n  for %k = %n to %o step %o {\n"
+                    "    barrier\n    yield\n  }\n  print %3, %4 shared=0\n  return\n}\n");
     cr_assert(m && !ir_why(e, m));
     const char *before = ir_text(e, m);
     tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts against enumeration of all places, and against layouts worked out by hand.
+#include "ir/move.h"
 #include "ir_env.h"
 
 #include <criterion/criterion.h>
@@ -207,8 +208,8 @@ Test(layout, matrix_accumulator_as_worked_out) {
     tk_layout l = mma_64x64(), b = blocked_64x64();
     uint32_t lanes, warps;
     cr_assert(ok_by_enumeration(&l));
-    cr_assert_eq(tk_layout_move(&b, &l), TK_MOVE_SHARED);
-    cr_assert_eq(tk_layout_move(&l, &b), TK_MOVE_SHARED);
+    cr_assert_eq(tk_moving_between(&b, &l, TK_F32).work, TK_WORK_SHARED);
+    cr_assert_eq(tk_moving_between(&l, &b, TK_F32).work, TK_WORK_SHARED);
     tk_layout rows = tk_layout_slice(&l, 1);
     cr_assert_str_eq(text_of(e, &rows), "[64, 1] reg 8 lane 0 0 1 2 4 warp 16 32");
     tk_layout_copies(&rows, &lanes, &warps);
@@ -481,145 +482,6 @@ Test(layout, questions_are_answered_as_by_enumeration) {
     }
 }
 
-// ---- Moves --------------------------------------------------------------------------------------
-
-typedef struct machine {
-    uint32_t *at; // by warp, lane, register: the id of the element there
-    const tk_layout *l;
-} machine;
-
-static uint32_t *cell(const machine *m, uint32_t reg, uint32_t lane, uint32_t warp) {
-    return &m->at[((warp << TK_LANE_BITS | lane) << m->l->regs) + reg];
-}
-
-static machine machine_of(const tk_layout *l) {
-    size_t n = (size_t)1 << (l->regs + TK_LANE_BITS + l->warps);
-    machine m = {calloc(n, sizeof(uint32_t)), l};
-    return m;
-}
-
-// What a compiler would do: one register for all threads, or what the lane is told to fetch.
-static uint32_t fetch(const machine *a, tk_move move, const uint32_t *shared, uint32_t e,
-                      uint32_t reg, uint32_t lane, uint32_t warp) {
-    tk_place_bits p = {reg, lane, warp};
-    switch (move) {
-    case TK_MOVE_NONE:
-        break;
-    case TK_MOVE_RENAME: { // found for the first thread, used by all
-        uint32_t first = e ^ tk_layout_eval(a->l, 0, lane, warp);
-        cr_assert(tk_layout_find(a->l, first, 0, false, 0, false, &p));
-        return *cell(a, p.reg, lane, warp);
-    }
-    case TK_MOVE_LANES:
-        cr_assert(tk_layout_find(a->l, e, lane, true, warp, false, &p));
-        cr_assert_eq(p.warp, warp);
-        break;
-    case TK_MOVE_SHARED:
-        return shared[e];
-    }
-    return *cell(a, p.reg, p.lane, p.warp);
-}
-
-static void simulate(const tk_layout *from, const tk_layout *to) {
-    static uint32_t shared[MOST];
-    machine a = machine_of(from);
-    tk_move move = tk_layout_move(from, to);
-    uint32_t lane_mask, warp_mask;
-    tk_layout_copies(from, &lane_mask, &warp_mask);
-    EACH_THREAD(from, lane, warp) {
-        for (uint32_t r = 0; r < regs_of(from); r++) {
-            uint32_t e = tk_layout_eval(from, r, lane, warp);
-            *cell(&a, r, lane, warp) = e + 7;
-            if (!(lane & lane_mask) && !(warp & warp_mask)) {
-                shared[e] = e + 7;
-            }
-        }
-    }
-    bool same_places = from->regs == to->regs, same_register = true, in_warp = true;
-    EACH_THREAD(to, lane, warp) {
-        for (uint32_t r = 0; r < regs_of(to); r++) {
-            uint32_t e = tk_layout_eval(to, r, lane, warp);
-            cr_assert_eq(fetch(&a, move, shared, e, r, lane, warp), e + 7);
-            tk_place_bits p, first;
-            same_places = same_places && tk_layout_eval(from, r, lane, warp) == e;
-            same_register =
-                same_register && tk_layout_find(from, e, lane, false, warp, false, &p) &&
-                tk_layout_find(from, tk_layout_eval(to, r, 0, 0), 0, false, 0, false, &first) &&
-                p.reg == first.reg;
-            in_warp = in_warp && find_by_enumeration(from, e, 0, true, warp, false);
-        }
-    }
-    cr_assert_eq(move, same_places     ? TK_MOVE_NONE
-                       : same_register ? TK_MOVE_RENAME
-                       : in_warp       ? TK_MOVE_LANES
-                                       : TK_MOVE_SHARED);
-    free(a.at);
-}
-
-static void shuffle(dice *d, uint32_t *v, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        unsigned k = roll(d, n);
-        uint32_t t = v[i];
-        v[i] = v[k], v[k] = t;
-    }
-}
-
-// A layout near l: registers in another order, lanes in another order, a register and a lane
-// exchanged, or fewer copies.
-static tk_layout neighbour(dice *d, const tk_layout *l) {
-    tk_layout r = *l;
-    switch (roll(d, 5)) {
-    case 0:
-        shuffle(d, r.reg, r.regs);
-        break;
-    case 1:
-        shuffle(d, r.lane, TK_LANE_BITS);
-        break;
-    case 2:
-        if (r.regs) {
-            uint32_t *x = &r.reg[roll(d, r.regs)], *y = &r.lane[roll(d, TK_LANE_BITS)], t = *x;
-            *x = *y, *y = t;
-        }
-        break;
-    case 3: // a register's bit in a lane that had copies, and in the register no longer
-        for (unsigned i = 0; r.regs && i < TK_LANE_BITS; i++) {
-            if (r.lane[i] == 0) {
-                r.lane[i] = r.reg[--r.regs];
-                r.reg[r.regs] = 0;
-                break;
-            }
-        }
-        break;
-    case 4:
-        break;
-    }
-    return tk_layout_ok(&r, NULL) ? r : *l;
-}
-
-Test(layout, moves_bring_each_element_where_it_belongs) {
-    dice d = {4};
-    unsigned count[4] = {0};
-    for (int i = 0; i < 600; i++) {
-        unsigned bits = roll(&d, 10), warps = roll(&d, 3);
-        tk_layout a = random_layout(&d, bits, warps), b = random_layout(&d, bits, warps);
-        memcpy(b.log_dim, a.log_dim, sizeof b.log_dim);
-        b.rank = a.rank;
-        tk_layout near = neighbour(&d, &a);
-        simulate(&a, &b);
-        simulate(&a, &near);
-        simulate(&near, &a);
-        count[tk_layout_move(&a, &b)]++;
-        count[tk_layout_move(&a, &near)]++;
-        count[tk_layout_move(&near, &a)]++;
-    }
-    for (int i = 0; i < 4; i++) {
-        cr_assert(count[i] > 30, "move %d: %u times", i, count[i]);
-    }
-    tk_layout b = blocked_64x64(), m = mma_64x64();
-    simulate(&b, &m);
-    simulate(&m, &b);
-}
-
 Test(layout, other_warps_or_shapes_are_other_layouts) {
     const int64_t dim[] = {8, 8}, flat[] = {64};
     const uint8_t order[] = {1, 0};
@@ -627,5 +489,4 @@ Test(layout, other_warps_or_shapes_are_other_layouts) {
               b = tk_layout_blocked(2, dim, order, 0, 2);
     tk_layout c = tk_layout_reshape(&a, 1, flat);
     cr_assert(!tk_layout_eq(&a, &b) && !tk_layout_eq(&a, &c));
-    cr_assert_eq(tk_layout_move(&a, &b), TK_MOVE_SHARED);
 }

@@ -257,8 +257,9 @@ Test(staged, large_ops_share_a_place) {
                          "  %b = flip %a axis=0 : f32[128, 128]\n"
                          "  %s = reduce sum %b : f32\n  %t = broadcast %s : f32[128, 128]\n"
                          "  %c = mul %b, %t : f32[128, 128]\n"
-                         "  %d = flip %c axis=1 : f32[128, 128]\n"
-                         "  %e = flip %d axis=0 : f32[128, 128]\n"
+                         "  %d = flip %c axis=0 : f32[128, 128]\n"
+                         "  %q = add %c, %d : f32[128, 128]\n"
+                         "  %e = flip %q axis=0 : f32[128, 128]\n"
                          "  store %y[%z +: 128, %z +: 128] = %e\n  return\n}\n",
                          NULL);
     const char *text = ir_text(e, m);
