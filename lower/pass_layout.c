@@ -20,6 +20,8 @@
 #include "lower/remake.h"
 #include "lower/views.h"
 
+#include "ir/move.h"
+
 #include <string.h>
 
 typedef struct shape_rule {
@@ -198,8 +200,8 @@ static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l) {
     if (!is_tile(s, v) || tk_layout_eq(layout_of(s, v), l)) {
         return v;
     }
-    const tk_move how = tk_layout_move(layout_of(s, v), l);
-    const bool stays = how == TK_MOVE_NONE || how == TK_MOVE_RENAME;
+    const tk_moving how = tk_moving_between(layout_of(s, v), l, type_of(s, v)->dtype);
+    const bool stays = how.work == TK_WORK_THREAD;
     const tk_vid made = stays && !is_free(s, v) ? 0 : tk_remake(s->f, at, v, l);
     if (made) {
         return made;
