@@ -256,6 +256,12 @@ static void pair(tk_side *s, const tk_func *f, const tk_vid *v, unsigned p) {
     }
 }
 
+static bool is_linear(tk_opcode code) {
+    return code == TK_OP_CONVERT || code == TK_OP_FLIP || code == TK_OP_SLICE ||
+           code == TK_OP_CONCAT || code == TK_OP_INTERLEAVE || code == TK_OP_DEINTERLEAVE;
+}
+
+// Where `start` of a slice is no multiple of its extent the op is not linear.
 static bool sides(const tk_func *f, const tk_op *op, tk_moving *m) {
     const tk_layout *x = tk_value_layout(f, op->opnd[0]), *r = tk_value_layout(f, op->res[0]);
     const unsigned axis = op->at.axis >= 0 ? (unsigned)op->at.axis : 0;
@@ -297,7 +303,7 @@ static bool sides(const tk_func *f, const tk_op *op, tk_moving *m) {
 
 bool tk_moving_of(const tk_func *f, const tk_op *op, tk_moving *out) {
     *out = (tk_moving){.nsrc = 1, .ndst = 1};
-    if (op->nopnd == 0 || op->nres == 0 || !tk_value_layout(f, op->opnd[0])) {
+    if (!is_linear(op->code)) {
         return false;
     }
     out->dtype = tk_value_type(f, op->res[0])->dtype;

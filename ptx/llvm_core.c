@@ -146,7 +146,7 @@ static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
         }
     }
     struct tk_coord_cache *c = TK_NEW(e->arena, struct tk_coord_cache);
-    c->l = l;
+    c->l = tk_layout_new(e->arena, *l);
     c->next = e->coords;
     e->coords = c;
     // At the entry, so that it is there wherever it is used.
