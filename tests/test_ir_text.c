@@ -79,9 +79,9 @@ static const char *const sample[TK_OP_COUNT] = {
 // Whole modules, of the ops that are not legal at level tile.
 #define STAGED                                                                                     \
     "module staged warps=2 shared=512\n"                                                           \
-    "layout #0 = [4, 16] reg 1 lane 2 4 8 16 32 warp 0\n"                                          \
-    "layout #1 = [4, 16] reg 16 lane 1 2 4 8 32 warp 0\n"                                          \
-    "layout #2 = [4, 1] reg 1 lane 0 0 0 0 2 warp 0\n\n"                                           \
+    "layout #0 = [4, 16] reg lane 2 4 8 16 32 warp 1\n"                                            \
+    "layout #1 = [4, 16] reg lane 1 2 4 8 32 warp 16\n"                                            \
+    "layout #2 = [4, 1] reg lane 0 0 0 0 2 warp 1\n\n"                                             \
     "kernel @k(%v: f32[4, 16] #0, %n: i32) {\n"
 static const char *const staged_sample[TK_OP_COUNT] = {
     [TK_OP_CONVERT] = STAGED "  %2 = convert %v shared=256 : f32[4, 16] #1\n"
