@@ -147,6 +147,16 @@ static bool is_renaming(const tk_op *op, const tk_part *p) {
     return op->code == TK_OP_SLICE && p->count[op->at.axis] > 1;
 }
 
+// A concatenation along what is cut: a part of the first or of the second.
+static tk_vid one_of(tk_chunker *s, const tk_op *op, const tk_part *p, const tk_vid *opnd) {
+    const tk_type *t = tk_chunk_type(s, opnd[0]);
+    const int axis = op->at.axis;
+    int64_t of_first = tk_chunk_type(s, op->opnd[0])->dim[axis] / t->dim[axis];
+    tk_vid first = tk_chunk_binary(s, TK_OP_LT, p->number[axis], tk_chunk_i32(s, of_first));
+    first = tk_chunk_spread(s, first, tk_type_with_dtype(s->c->m->arena, t, TK_BOOL));
+    return tk_chunk_op(s, TK_OP_SELECT, 3, (tk_vid[]){first, opnd[0], opnd[1]}, 1, &t)->res[0];
+}
+
 // ---- A value's part, with all that it is made of ------------------------------------------------
 
 typedef struct todo {
@@ -176,6 +186,10 @@ static void make(tk_chunker *s, tk_part_node *x, todo *t) {
     }
     if (is_renaming(op, &x->part)) {
         x->value = opnd[0];
+        return;
+    }
+    if (op->code == TK_OP_CONCAT && x->part.count[op->at.axis] > 1) {
+        x->value = one_of(s, op, &x->part, opnd);
         return;
     }
     tk_op *made = tk_chunk_again(s, op, &x->part, opnd);

@@ -223,6 +223,33 @@ static bool product(const tk_part *p, uint32_t nopnd, uint32_t b, tk_part *in) {
     return true;
 }
 
+// Along what is cut a part is one of the first operand's or one of the second's: which, the code
+// finds out; the numbers here stay in range (chunk_make.c).
+static bool joined(tk_chunker *s, const tk_op *op, const tk_part *p, tk_part *in) {
+    const int axis = op->at.axis;
+    const int64_t piece = tk_chunk_type(s, op->res[0])->dim[axis] / p->count[axis];
+    for (uint32_t i = 0; i < 2; i++) {
+        const tk_type *from = tk_chunk_type(s, op->opnd[i]);
+        in[i] = *p;
+        if (p->count[axis] == 1) {
+            continue;
+        }
+        if (from->dim[axis] % piece != 0) {
+            return false;
+        }
+        in[i].count[axis] = from->dim[axis] / piece;
+        in[i].number[axis] = 0;
+        if (in[i].count[axis] > 1 && !s->dry) {
+            int64_t before = i ? tk_chunk_type(s, op->opnd[0])->dim[axis] / piece : 0;
+            tk_vid n = tk_chunk_binary(s, TK_OP_SUB, p->number[axis], tk_chunk_i32(s, before));
+            n = tk_chunk_binary(s, TK_OP_MAX, n, tk_chunk_i32(s, 0));
+            in[i].number[axis] =
+                tk_chunk_binary(s, TK_OP_MIN, n, tk_chunk_i32(s, in[i].count[axis] - 1));
+        }
+    }
+    return true;
+}
+
 static bool gathered(const tk_op *op, const tk_part *p, tk_part *in) {
     in[0] = in[1] = *p;
     in[0].count[op->at.axis] = 1;
@@ -307,6 +334,7 @@ static bool listed(tk_chunker *s, const tk_op *op, const tk_part *p, tk_part *in
         in[0] = *p;
         return true;
     case TK_OP_CONCAT:
+        return joined(s, op, p, in);
     case TK_OP_REDUCE:
     case TK_OP_ARG_REDUCE:
     case TK_OP_SCAN:

@@ -107,6 +107,10 @@ static const program programs[] = {
      "b[0 +: 2, 0 +: 64] = gather(a[0 +: 64, 0 +: 64], broadcast(iota(64) - 1, [2, 64]), axis = "
      "0);",
      0},
+    {"concat",
+     "y[0 +: 4096] = concat(x[0 +: 2048], flip(x[9 +: 2048], 0), 0);\n"
+     "w[0 +: 2048] = concat(x[0 +: 1024], concat(x[0 +: 512], x[1 +: 512], 0), 0) + 1;",
+     0},
     {"histogram", "y[0 +: 16] = histogram(x[0 +: 4096], 16);", 0},
     {"moves",
      "let t = x[0 +: 4096]; let (p, q) = deinterleave(t);\n"
