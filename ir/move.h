@@ -79,6 +79,8 @@ typedef struct tk_run {
     uint32_t mask; // of these bits
 } tk_run;
 tk_run tk_run_of(const tk_layout *l, tk_dtype t);
+// Its register bits for place i of the run.
+uint32_t tk_run_registers(const tk_run *run, uint32_t i);
 
 tk_swizzle tk_swizzle_of(const tk_moving *m, double *wavefronts);
 

@@ -40,6 +40,14 @@ tk_run tk_run_of(const tk_layout *l, tk_dtype t) {
     return run;
 }
 
+uint32_t tk_run_registers(const tk_run *run, uint32_t i) {
+    uint32_t r = 0;
+    for (unsigned j = 0; j < run->n; j++) {
+        r |= (i >> j & 1) << run->bit[j];
+    }
+    return r;
+}
+
 // Of one access by a warp, each lane moving 1 << run elements.
 static unsigned wavefronts(const tk_layout *l, tk_swizzle s, unsigned run, unsigned size) {
     const unsigned bytes = size << run, words = bytes < BANK_BYTES ? 1 : bytes / BANK_BYTES;

@@ -12,6 +12,8 @@
 // nearest, ties away from zero; tf32x3 is computed as ieee.
 #include "ptx/llvm_across.h"
 
+#include "ir/move.h"
+
 #include <llvm-c/DebugInfo.h>
 
 enum { GROUP = 32, MANY_REGS = 16 };
@@ -27,6 +29,7 @@ typedef struct operand {
     uint32_t n, *rep;    // one of the registers that need it
     uint32_t *of;        // by result register: which of the n
     LLVMValueRef *first; // by row: the number of its element at k = 0 in scratch
+    tk_run run;          // the registers whose rows stand side by side there
 } operand;
 
 typedef struct dot {
@@ -144,10 +147,29 @@ static void write_block(const dot *s, const operand *x, LLVMValueRef block) {
     tk_emit_end(e, &own);
 }
 
+// The rows alone of the result's layout, register by register.
+static tk_layout rows_of(const tk_layout *l, unsigned axis) {
+    tk_layout r = *l;
+    const unsigned shift = tk_layout_shift(l, axis);
+    const uint32_t mask = (1U << l->log_dim[axis]) - 1;
+    for (unsigned i = 0; i < r.regs; i++) {
+        r.reg[i] = r.reg[i] >> shift & mask;
+    }
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        r.lane[i] = r.lane[i] >> shift & mask;
+    }
+    for (unsigned i = 0; i < r.warps; i++) {
+        r.warp[i] = r.warp[i] >> shift & mask;
+    }
+    return r;
+}
+
 // Which rows of the operand the result's registers need; `other` are the bits of an element's
 // number that do not matter.
 static void find_rows(const dot *s, operand *x, unsigned axis, uint32_t other) {
     tk_emit *e = s->e;
+    const tk_layout rows = rows_of(s->l, axis);
+    x->run = tk_run_of(&rows, s->acc);
     x->rep = TK_NEW_ARRAY(e->arena, uint32_t, s->regs);
     x->of = TK_NEW_ARRAY(e->arena, uint32_t, s->regs);
     x->first = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
@@ -177,8 +199,22 @@ static LLVMValueRef *fetch_rows(const dot *s, const operand *x, LLVMValueRef k) 
     tk_emit *e = s->e;
     LLVMValueRef *v = TK_NEW_ARRAY(e->arena, LLVMValueRef, x->n);
     LLVMValueRef from = tk_ll_shl(e, k, log_of(x->rows));
+    const uint32_t n = 1U << x->run.n;
+    const unsigned size = (unsigned)tk_dtype_size(s->acc);
+    LLVMTypeRef one = tk_emit_mem_type(e, s->acc), type = n > 1 ? LLVMVectorType(one, n) : one;
     for (uint32_t i = 0; i < x->n; i++) {
-        v[i] = tk_emit_fetch(e, s->op, x->base, s->acc, tk_ll_add(e, x->first[i], from));
+        if (x->rep[i] & x->run.mask) { // with another
+            continue;
+        }
+        LLVMValueRef at = tk_ll_add(e, x->first[i], from);
+        at = tk_emit_shared_at(e, s->op, x->base, tk_ll_mul(e, at, tk_emit_i32(e, size)));
+        LLVMValueRef all = LLVMBuildLoad2(e->b, type, at, "");
+        LLVMSetAlignment(all, size * n);
+        for (uint32_t j = 0; j < n; j++) {
+            LLVMValueRef y =
+                n > 1 ? LLVMBuildExtractElement(e->b, all, tk_emit_i32(e, j), "") : all;
+            v[x->of[x->rep[i] | tk_run_registers(&x->run, j)]] = y;
+        }
     }
     return v;
 }

@@ -32,11 +32,7 @@ static LLVMValueRef place(const exchange *x, const tk_side *side, uint32_t r, un
 
 // Register r with element i of its vector.
 static uint32_t member(const tk_run *run, const tk_side *side, uint32_t r, uint32_t i) {
-    const uint32_t k = i ^ (side->at & ((1U << run->n) - 1));
-    for (unsigned j = 0; j < run->n; j++) {
-        r |= (k >> j & 1) << run->bit[j];
-    }
-    return r;
+    return r | tk_run_registers(run, i ^ (side->at & ((1U << run->n) - 1)));
 }
 
 static void write_side(const exchange *x, const tk_side *side, LLVMValueRef *v) {
