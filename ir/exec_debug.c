@@ -42,7 +42,7 @@ void tk_exec_emit_assert(tk_planner *p) {
     s->code = p->op->code == TK_OP_ASSERT ? TK_EXEC_ASSERT : TK_EXEC_ASSUME;
     s->n = tk_place_elems(&x);
     const tk_type *t = tk_value_type(p->func, p->op->opnd[0]);
-    s->rank = t->rank; // not that of the lanes inside a region
+    s->rank = p->op->at.part ? 0 : t->rank; // not that of the lanes inside a region
     memcpy(s->dim, x.dim, sizeof s->dim);
     s->in = tk_stream_of(x);
     s->text = p->op->at.text;

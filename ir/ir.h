@@ -97,6 +97,7 @@ typedef struct tk_attrs {
     uint8_t perm[TK_MAX_RANK];
     tk_kindattr kind;
     bool reverse, exclusive, descending, masked, other;
+    bool part; // assert, assume: of part of a tile, so that its elements' numbers say nothing
     tk_precision precision;
     tk_order order;
     tk_memscope scope;
@@ -132,6 +133,7 @@ enum { // bits of tk_op_attrs
     TK_A_CALLEE = 131072,
     TK_A_SHARED = 262144,
     TK_A_SHOWN = 524288,
+    TK_A_PART = 1048576,
 };
 unsigned tk_op_attrs(tk_opcode code);
 

@@ -117,7 +117,7 @@ static unsigned structural_attrs(tk_opcode code) {
         return ATOMIC;
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
-        return TK_A_TEXT;
+        return TK_A_TEXT | TK_A_PART;
     case TK_OP_PRINT:
         return TK_A_TEXT | TK_A_SHOWN | SHARED;
     case TK_OP_CALL:

@@ -330,21 +330,14 @@ static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},
-               {"start", TK_A_START},
-               {"perm", TK_A_PERM},
-               {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE},
-               {"descending", TK_A_DESCENDING},
-               {"precision", TK_A_PRECISION},
-               {"order", TK_A_ORDER},
-               {"scope", TK_A_SCOPE},
-               {"pipeline", TK_A_PIPELINE},
-               {"unroll", TK_A_UNROLL},
-               {"shared", TK_A_SHARED},
-               {"text", TK_A_TEXT},
-               {"shown", TK_A_SHOWN},
-               {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
+               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
+               {"part", TK_A_PART},           {"precision", TK_A_PRECISION},
+               {"order", TK_A_ORDER},         {"scope", TK_A_SCOPE},
+               {"pipeline", TK_A_PIPELINE},   {"unroll", TK_A_UNROLL},
+               {"shared", TK_A_SHARED},       {"text", TK_A_TEXT},
+               {"shown", TK_A_SHOWN},         {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;
@@ -366,10 +359,11 @@ static bool attr(tk_irparse *p, pending *o) {
     }
     o->given |= bit;
     tk_irp_next(p);
-    if (bit & (TK_A_REVERSE | TK_A_EXCLUSIVE | TK_A_DESCENDING)) {
+    if (bit & (TK_A_REVERSE | TK_A_EXCLUSIVE | TK_A_DESCENDING | TK_A_PART)) {
         o->at.reverse = o->at.reverse || bit == TK_A_REVERSE;
         o->at.exclusive = o->at.exclusive || bit == TK_A_EXCLUSIVE;
         o->at.descending = o->at.descending || bit == TK_A_DESCENDING;
+        o->at.part = o->at.part || bit == TK_A_PART;
         return true;
     }
     return tk_irp_expect(p, "=") && attr_value(p, o, bit);

@@ -216,6 +216,7 @@ static void attrs(printer *p, const tk_op *op) {
     flag_attr(p, "reverse", (has & TK_A_REVERSE) && at->reverse);
     flag_attr(p, "exclusive", (has & TK_A_EXCLUSIVE) && at->exclusive);
     flag_attr(p, "descending", (has & TK_A_DESCENDING) && at->descending);
+    flag_attr(p, "part", (has & TK_A_PART) && at->part);
     word_attr(p, "precision", &tk_words_precision, has & TK_A_PRECISION ? at->precision : 0);
     word_attr(p, "order", &tk_words_order, has & TK_A_ORDER ? at->order : 0);
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);

@@ -128,6 +128,7 @@ tk_op *tk_chunk_again(tk_chunker *s, const tk_op *op, const tk_part *p, const tk
     s->loc = op->loc;
     tk_op *made = tk_chunk_op(s, op->code, op->nopnd, x, op->nres, type);
     s->loc = loc;
+    at.part = at.part || op->code == TK_OP_ASSERT || op->code == TK_OP_ASSUME;
     made->at = at;
     made->fast = op->fast;
     return made;

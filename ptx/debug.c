@@ -54,6 +54,7 @@ static void visit(void *user, tk_op *op) {
     site.value = TK_NEW_ARRAY(c->arena, tk_debug_value, op->nopnd + 1);
     for (uint32_t i = 0; i < op->nopnd; i++) {
         add_value(c, &site, op, i);
+        site.value[i].rank = op->at.part ? 0 : site.value[i].rank;
     }
     site.bytes =
         (site.bytes + TK_DEBUG_RECORD_ALIGN - 1) / TK_DEBUG_RECORD_ALIGN * TK_DEBUG_RECORD_ALIGN;

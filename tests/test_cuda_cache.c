@@ -294,6 +294,46 @@ Test(cuda_cache, leftovers) {
     cr_expect_eq(access(other, F_OK), 0);
 }
 
+// Each with a context of its own, as run makes it; the fake's last image is shared, so it is not
+// looked at.
+static void *cache_user(void *arg) {
+    static _Alignas(64) float memory[4096];
+    (void)arg;
+    size_t bad = 0;
+    for (size_t i = 0; i < 10; i++) {
+        gpu_env e = gpu_config(FAKE_CUDA);
+        tkc_config_debug(e.config, i % 3 == 0);
+        tkc_config_cache(e.config, inner, 1 << 20);
+        gpu_program(&e, text);
+        int64_t n = 100;
+        tkc_arg a[2] = {gpu_tensor(memory + i % 2, TKC_F32, 1, &n),
+                        gpu_tensor(memory + 2048, TKC_F32, 1, &n)};
+        bad += tkc_device_open(e.context, "cuda", &e.device, NULL) != TKC_OK ||
+               gpu_launch(&e, a, 2, NULL) != TKC_OK;
+        tkc_device_close(e.device);
+        tkc_kernel_destroy(e.kernel);
+        tkc_program_destroy(e.program);
+        tkc_context_destroy(e.context);
+        tkc_config_destroy(e.config);
+    }
+    return (void *)bad;
+}
+
+Test(cuda_cache, many_threads) {
+    enum { THREADS = 8 };
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        cr_assert_eq(pthread_create(&t[i], NULL, cache_user, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *bad;
+        pthread_join(t[i], &bad);
+        cr_expect_null(bad);
+    }
+    cr_expect_eq(entries(), 4);
+    cr_expect_eq(run((run_settings){0}), 0);
+}
+
 Test(cuda_cache, many_processes) {
     enum { PROCESSES = 8, ROUNDS = 10 };
     for (int p = 0; p < PROCESSES; p++) {

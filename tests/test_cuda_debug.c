@@ -104,7 +104,7 @@ static void close_debug(gpu_env *e) {
 
 static tkc_arg *arguments(void) {
     static _Alignas(64) float memory[64];
-    static tkc_arg a[3];
+    static _Thread_local tkc_arg a[3];
     int64_t n = 8;
     a[0] = gpu_tensor(memory, TKC_F32, 1, &n);
     a[1] = gpu_tensor(memory + 32, TKC_F32, 1, &n);
@@ -240,6 +240,47 @@ Test(cuda_debug, nothing_to_leave) {
     cr_expect_eq(gpu_launch(&e, &a, 1, NULL), TKC_OK, "%s", gpu_said(&e));
     cr_expect(!strstr(e.fake->log, "cuMemAlloc") && !strstr(e.fake->log, "cuStreamSync"));
     gpu_close(&e);
+}
+
+// ---- Threads: launches of one kernel take turns at what it leaves behind
+
+enum { THREADS = 6, ROUNDS = 30 };
+
+static void *launcher(void *arg) {
+    gpu_env *e = arg;
+    size_t bad = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        bad += tkc_launch(e->kernel, e->device, arguments(), 3, NULL, NULL) != TKC_OK;
+    }
+    return (void *)bad;
+}
+
+static atomic_int lines;
+static void count_line(void *user, const char *line) {
+    (void)user;
+    lines += strcmp(line, "[0, 0] n 7 t [1, 2, 3, 448]") == 0;
+}
+
+Test(cuda_debug, threads) {
+    gpu_env e = gpu_config(FAKE_CUDA);
+    tkc_config_debug(e.config, true);
+    tkc_config_print(e.config, count_line, NULL);
+    gpu_program(&e, text);
+    cr_assert_eq(tkc_device_open(e.context, "cuda", &e.device, NULL), TKC_OK);
+    reset();
+    prints(PRINT_T, 0, 1);
+    e.fake->on_launch = act;
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        cr_assert_eq(pthread_create(&t[i], NULL, launcher, &e), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *bad;
+        pthread_join(t[i], &bad);
+        cr_expect_null(bad);
+    }
+    cr_expect_eq(lines, THREADS * ROUNDS);
+    close_debug(&e);
 }
 
 // ---- From the cache

@@ -118,6 +118,7 @@ Test(cuda, launches_do_nothing_else) {
     cr_expect_str_eq(the_backend.arch, "sm_90a");
     cr_expect_str_eq(e.fake->image, "// entry axpy for sm_90a");
     cr_expect_eq(e.fake->modules, 1);
+    cr_expect(strstr(e.fake->log, "cuModuleGetFunction cuFuncLoad "), "%s", e.fake->log);
     gpu_clear_log(e.fake);
     e.fake->capturing = true;
     int stream;
@@ -273,6 +274,26 @@ Test(cuda, grids) {
     a[0].i = -1;
     cr_expect_eq(gpu_launch(&e, a, 3, NULL), TKC_ERROR_LAUNCH);
     cr_expect(strstr(gpu_said(&e), "grid-negative"), "%s", gpu_said(&e));
+    gpu_close(&e);
+}
+
+// Tensors without elements need no memory; a grid without programs launches nothing.
+Test(cuda, nothing_there) {
+    gpu_env e = gpu_open(FAKE_CUDA, over);
+    tkc_arg a[3] = {{.kind = TKC_ARG_INT, .i = 2}, vector(NULL, 0), vector(NULL, 0)};
+    cr_expect_eq(gpu_launch(&e, a, 3, NULL), TKC_OK, "%s", gpu_said(&e));
+    cr_expect_eq(e.fake->launch.count, 1);
+    tkc_prepared *p = NULL;
+    a[0].i = 0;
+    cr_assert_eq(tkc_prepared_create(e.kernel, e.device, a, 3, &p, NULL), TKC_OK);
+    gpu_clear_log(e.fake);
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_str_eq(e.fake->log, "");
+    tkc_prepared_destroy(p);
+    a[1] = vector(room(), 4);
+    a[2] = vector(NULL, 4);
+    cr_expect_eq(gpu_launch(&e, a, 3, NULL), TKC_ERROR_LAUNCH);
+    cr_expect(strstr(gpu_said(&e), "no memory"), "%s", gpu_said(&e));
     gpu_close(&e);
 }
 

@@ -40,9 +40,16 @@ static tkc_status use(gpu_env *e, tkc_report **r) {
     s = s ? s : tkc_launch(e->kernel, e->device, a, 2, NULL, r);
     s = s ? s : tkc_launch(e->kernel, e->device, a, 2, NULL, r);
     s = s ? s : tkc_prepared_create(e->kernel, e->device, a, 2, &p, r);
+    s = s ? s : tkc_prepared_set(p, 1, &a[1], r);
     s = s ? s : tkc_prepared_launch(p, NULL, r);
+    a[0].tensor.data = room() + 1;
+    the_backend.shared = 100000; // must be asked for
+    s = s ? s : tkc_prepare(e->kernel, e->device, a, 2, r);
+    the_backend.shared = 0;
+    s = s ? s : tkc_launch(e->kernel, e->device, a, 2, NULL, r);
     s = s ? s : tkc_device_alloc(e->device, 16, &memory, r);
     s = s ? s : tkc_device_copy(e->device, memory, bytes, 16, TKC_TO_DEVICE, r);
+    s = s ? s : tkc_device_copy(e->device, memory, memory, 16, TKC_WITHIN_DEVICE, r);
     s = s ? s : tkc_device_copy(e->device, bytes, memory, 16, TKC_FROM_DEVICE, r);
     s = s ? s : tkc_device_synchronize(e->device, r);
     tkc_prepared_destroy(p);
@@ -207,6 +214,24 @@ Test(cuda_faults, what_shows_later) {
     e.kernel = NULL;
     cr_expect_eq(tkc_device_synchronize(e.device, &e.report), TKC_ERROR_DEVICE);
     cr_expect(!strstr(gpu_said(&e), "twice"), "%s", gpu_said(&e));
+    gpu_close(&e);
+}
+
+// What the machine has is asked for without a report.
+Test(cuda_faults, machine) {
+    gpu_env e = closed(false);
+    tkc_build b = {.size = sizeof b};
+    tkc_gpu g = {.size = sizeof g};
+    for (long n = 1; n < 12; n++) {
+        e.fake->fail_at = n;
+        tkc_status s = tkc_build_info(e.context, &b);
+        s = s || !b.gpus ? s : tkc_gpu_info(e.context, 1, &g);
+        cr_expect(s == TKC_OK || s == TKC_ERROR_DEVICE, "call %ld", n);
+        cr_expect(s != TKC_OK || b.gpus || strstr(b.why, "CUDA_ERROR_UNKNOWN"), "%s", b.why);
+        e.fake->fail_at = 0;
+        cr_expect_eq(tkc_build_info(e.context, &b), TKC_OK);
+        cr_expect_eq(tkc_gpu_info(e.context, 1, &g), TKC_OK);
+    }
     gpu_close(&e);
 }
 

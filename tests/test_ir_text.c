@@ -64,7 +64,7 @@ static const char *const sample[TK_OP_COUNT] = {
     [TK_OP_PROGRAM_ID] = "  %0 = program_id axis=2 : i32\n",
     [TK_OP_NUM_PROGRAMS] = "  %0 = num_programs axis=0 : i32\n",
     [TK_OP_ASSERT] = "  assert %m text=\"a \\\"b\\\"\\n\\x01 \\\\\"\n",
-    [TK_OP_ASSUME] = "  assume %c\n",
+    [TK_OP_ASSUME] = "  assume %c part\n",
     [TK_OP_PRINT] = "  print %v, %i text=\"v {} {}\" shown=[4, 7]\n  print %c\n",
     [TK_OP_CALL] = "  %0, %1 = call @callee(%f, %x) : f32, i32\n",
     [TK_OP_IF] = "  %0 = if %c : f32 {\n    yield %f\n  } else {\n    yield %f\n  }\n"
