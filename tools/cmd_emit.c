@@ -278,7 +278,7 @@ static const option options[] = {
     KERNEL_OPTIONS(emit_settings),
     {"--given", NULL, OPTION_NAMES, "NAME", offsetof(emit_settings, k.given),
      "an optional parameter is there, whatever it is", NULL},
-    {"--debug", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, k.debug), "keep asserts", NULL},
+    {"--debug", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, k.debug), "keep asserts, on a GPU prints and assumes too", NULL},
     {"-Werror", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, k.werror), "warnings are errors",
      NULL},
     COMMON_OPTIONS(emit_settings),

@@ -381,7 +381,7 @@ static const option options[] = {
      "of the cpu device; 0 (the default): one a processor", NULL},
     {"--check", NULL, OPTION_FLAG, NULL, offsetof(run_settings, check),
      "fail where two programs touch one element, or nobody writes one of an output", NULL},
-    {"--debug", NULL, OPTION_FLAG, NULL, offsetof(run_settings, k.debug), "keep asserts", NULL},
+    {"--debug", NULL, OPTION_FLAG, NULL, offsetof(run_settings, k.debug), "keep asserts, on a GPU prints and assumes too", NULL},
     {"--print", NULL, OPTION_FLAG, NULL, offsetof(run_settings, print), "print the outputs whole",
      NULL},
     {"--time", NULL, OPTION_FLAG, NULL, offsetof(run_settings, time),
