@@ -65,11 +65,13 @@ tk_vid tk_math_near_exp2(tk_math *m, tk_vid x) {
     return choose(m, low, mul_c(m, y, 0x1p-24), y);
 }
 
-// With e = e^-|x|: 1 / (1 + e) or e / (1 + e).
+// With e = e^-|x|: 1 / (1 + e) or e / (1 + e). A step of Newton's makes the reciprocal one that is
+// all but rounded: with the instruction's own the error came to 3.98 units on a GPU, of 4 allowed.
 tk_vid tk_math_near_sigmoid(tk_math *m, tk_vid x) {
     const tk_vid e = tk_math_near_exp(m, neg(m, mabs(m, x)));
     const tk_vid top = choose(m, lt(m, x, num(m, 0)), e, num(m, 1));
-    return mul(m, top, tk_math_near_rcp(m, add_c(m, e, 1)));
+    const tk_vid d = add_c(m, e, 1), r = tk_math_near_rcp(m, d);
+    return mul(m, top, mfma(m, mfma(m, neg(m, d), r, num(m, 1)), r, r));
 }
 
 // 1 - 2 / (1 + e^(2|x|)); near 0, where that loses digits, a polynomial.

@@ -15,7 +15,9 @@ typedef struct math_fn {
     int arity;
     double (*in_f64)(double), (*in_f64_2)(double, double);
     long double (*in_long)(long double), (*in_long_2)(long double, long double);
-    double bound_f32, bound_f64; // in ulp, as documented
+    // In ulp, as documented; f32 by a GPU's instruction: what the executor, which rounds it
+    // exactly, makes of the sequence.
+    double bound_f32, bound_f64;
 } math_fn;
 
 static inline double ref_rsqrt(double x) { return 1 / sqrt(x); }

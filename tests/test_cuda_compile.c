@@ -145,6 +145,9 @@ Test(assemble, said) {
               r.shared_static == 4096);
     tk_assembled_said(&r, "");
     cr_expect(r.registers == 0 && r.stack == 0);
+    tk_assembled_said(&r,
+                      "ptxas info    : too many registers\nptxas info    : Used 40 registers\n");
+    cr_expect(r.registers == 40);
     tk_assembled_said(&r, " registers bytes smem");
     cr_expect(r.registers == 0 && r.shared_static == 0);
     tk_assembled_said(&r, "warning: too many registers wanted\nUsed 40 registers\n");
