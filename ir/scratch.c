@@ -111,6 +111,83 @@ static void operands(planner *p, int64_t times) {
     }
 }
 
+static bool one_layout(const tk_func *f, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        if (!tk_value_same_layout(f, op->opnd[i], op->res[0]) ||
+            !tk_value_same_layout(f, op->res[i], op->res[0])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Enters the bits of one kind that move along the line. False where one does not fit.
+static bool scan_bits(tk_scan *s, uint32_t *found, tk_scan_kind kind, const uint32_t *basis,
+                      unsigned n, unsigned shift) {
+    const uint32_t axis = ((1U << s->log) - 1) << shift;
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t b = basis[i];
+        if ((b & axis) == 0) {
+            continue;
+        }
+        if ((b & (b - 1)) || (*found & b)) {
+            return false;
+        }
+        *found |= b;
+        s->bit[(unsigned)__builtin_ctz(b) - shift] = (tk_scan_bit){kind, (uint8_t)i};
+    }
+    return true;
+}
+
+// The registers' totals once all bits below the first of a warp are done. False where bits of warps
+// are apart.
+static bool scan_totals(tk_scan *s, unsigned regs) {
+    unsigned below = 0, last = 0;
+    for (unsigned k = 0; k < s->log; k++) {
+        below += s->bit[k].kind == TK_SCAN_REG && !s->totals;
+        if (s->bit[k].kind != TK_SCAN_WARP) {
+            continue;
+        }
+        if (s->totals && last + 1 != k) {
+            return false;
+        }
+        s->totals = 1U << (regs - below);
+        last = k;
+    }
+    return true;
+}
+
+tk_scan tk_scan_of(const tk_func *f, const tk_op *op) {
+    const tk_layout *l = tk_value_layout(f, op->res[0]);
+    const unsigned axis = (unsigned)op->at.axis, shift = tk_layout_shift(l, axis);
+    tk_scan s = {.log = l->log_dim[axis]};
+    uint32_t found = 0;
+    s.plain = one_layout(f, op) && scan_bits(&s, &found, TK_SCAN_REG, l->reg, l->regs, shift) &&
+              scan_bits(&s, &found, TK_SCAN_LANE, l->lane, TK_LANE_BITS, shift) &&
+              scan_bits(&s, &found, TK_SCAN_WARP, l->warp, l->warps, shift) &&
+              found == ((1U << s.log) - 1) << shift && scan_totals(&s, l->regs);
+    return s;
+}
+
+static void scan(planner *p) {
+    const tk_scan s = tk_scan_of(p->f, p->op);
+    if (!s.plain) {
+        operands(p, 2);
+        return;
+    }
+    for (unsigned k = 0; k < s.log; k++) {
+        p->s.work = s.bit[k].kind == TK_SCAN_LANE ? TK_WORK_LANES : p->s.work;
+    }
+    if (s.totals) {
+        const int64_t n = (int64_t)s.totals
+                          << (TK_LANE_BITS + tk_value_layout(p->f, p->op->opnd[0])->warps);
+        parts(p, p->op->nres);
+        for (uint32_t i = 0; i < p->op->nres; i++) {
+            part_of(p, n, opnd_type(p, i)->dtype);
+        }
+    }
+}
+
 static void sort(planner *p) {
     const tk_type *t = opnd_type(p, 0);
     const int64_t n = tk_type_elems(t);
@@ -252,7 +329,7 @@ static void plan(planner *p) {
         return;
     case TK_OP_SCAN:
     case TK_OP_SCAN_FN:
-        operands(p, 2);
+        scan(p);
         return;
     case TK_OP_SORT:
     case TK_OP_TOPK:

@@ -26,7 +26,9 @@ typedef enum {
 //   gather                x; the indices, where their layout is not the result's
 //   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile
 //   reduce_fn             each operand
-//   scan, scan_fn         each operand twice
+//   scan, scan_fn         plain (see below): the totals of each thread, operand by operand. Else
+//   each
+//                         operand twice
 //   sort, topk            the values, their keys, their places
 //   histogram             the bins
 //   dot, dot_scaled       a block of a, of b, the scales of a, of b; before, from 0 on, the
@@ -53,6 +55,22 @@ typedef struct tk_reduction {
     tk_layout out;         // of the result; without an axis, of the one element
 } tk_reduction;
 tk_reduction tk_reduction_of(const tk_func *f, const tk_op *op);
+
+// scan and scan_fn. Plain: each bit of an element's place in its line, from the lowest, is one of a
+// register's, lane's or warp's number, those of warps next to one another, and no other bit of
+// these moves along the line. All tiles are in one layout. Else through shared memory as a whole.
+typedef enum { TK_SCAN_REG, TK_SCAN_LANE, TK_SCAN_WARP } tk_scan_kind;
+typedef struct tk_scan_bit {
+    tk_scan_kind kind;
+    uint8_t i; // of the number
+} tk_scan_bit;
+typedef struct tk_scan {
+    bool plain;
+    unsigned log; // bits of the place
+    tk_scan_bit bit[TK_MAX_REG_BITS + TK_LANE_BITS + TK_MAX_WARP_BITS];
+    uint32_t totals; // that a thread has for other warps, of each operand; 0: none
+} tk_scan;
+tk_scan tk_scan_of(const tk_func *f, const tk_op *op);
 
 // The unsigned type of the keys that elements of type t are sorted by.
 tk_dtype tk_sort_key(tk_dtype t);

@@ -281,7 +281,10 @@ static void view(assign *s, tk_op *op) {
     }
 }
 
-// Ops across threads: operands as they are, results in the layout of their shape.
+static bool is_scan(const tk_op *op) { return op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN; }
+
+// Ops across threads: operands as they are, but for scans, which do most in the threads where their
+// tiles are in one layout; results in the layout of their shape.
 static void across(assign *s, tk_op *op) {
     for (uint32_t i = 0; i < op->nres; i++) {
         if (is_tile(s, op->res[i])) {
@@ -290,6 +293,9 @@ static void across(assign *s, tk_op *op) {
     }
     if (op->code == TK_OP_GATHER) {
         operand_in(s, op, 1, layout_of(s, op->res[0]));
+    }
+    for (uint32_t i = 0; is_scan(op) && i < op->nres; i++) {
+        operand_in(s, op, i, layout_of(s, op->res[0]));
     }
     if ((op->code == TK_OP_DOT && op->nopnd == 3) ||
         (op->code == TK_OP_DOT_SCALED && op->nopnd == 5)) {

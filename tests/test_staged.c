@@ -63,7 +63,10 @@ static const char conversions[] = KERNEL(
     "  %t = permute %a perm=[1, 0] : f32[64, 16]\n  %u = reshape %t : f32[16, 64]\n"
     "  %b = add %a, %u : f32[16, 64]\n  %t2 = permute %b perm=[1, 0] : f32[64, 16]\n"
     "  %u2 = reshape %t2 : f32[16, 64]\n  %c = mul %b, %u2 : f32[16, 64]\n"
-    "  %d = flip %c axis=1 : f32[16, 64]\n  %e = scan sum %d axis=1 : f32[16, 64]\n" STORE("%e"));
+    "  %d = flip %c axis=1 : f32[16, 64]\n"
+    "  %e, %f = scan_fn %d, %c axis=0 : f32[16, 64], f32[16, 64] (%p: f32, %q: f32, %r: f32, %s: "
+    "f32) {\n    %v1 = add %p, %r : f32\n    %v2 = mul %q, %s : f32\n    yield %v1, %v2\n  }\n"
+    "  %g = add %e, %f : f32[16, 64]\n" STORE("%g"));
 static const char spinning[] = KERNEL(
     STORE("%a") "  %w = while carry (%t = %z) : i32 {\n"
                 "    %o = atomic_cas %v[%z], %z, %one order=acquire : i32\n"
