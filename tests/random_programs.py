@@ -86,7 +86,13 @@ class Generator:
     def extent(self):
         if self.pow2 or self.chance(0.5):
             return self.r.choice((1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 64, 128, 256))
-        return self.r.choice((3, 5, 6, 7, 10, 12, 17, 24, 33, 50, 127, self.r.randint(1, 128)))
+        return self.r.choice((3, 5, 6, 7, 10, 12, 17, 24, 33, 48, 50, 96, 127, 781, self.r.randint(1, 128)))
+
+    def some(self, n):
+        """How many of n elements."""
+        if not self.pow2 and self.chance(0.5):
+            return self.r.randint(1, n)
+        return self.r.choice([k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256) if k <= n])
 
     def shape(self):
         while True:
@@ -318,7 +324,7 @@ class Generator:
         if self.chance(0.5):
             self.let(f"sort({v}, {axis}{self.r.choice(('', ', descending = true'))})", v.dtype, v.shape)
         else:
-            k = self.r.choice([k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256) if k <= n])
+            k = self.some(n)
             s = tuple(k if i == axis else m for i, m in enumerate(v.shape))
             self.lets(f"topk({v}, {k}, {axis})", (v.dtype, s), ("i32", s))
 
@@ -344,7 +350,10 @@ class Generator:
             self.let(f"reshape({v}, {text(new)})", v.dtype, new, v.small)
         elif kind in ("concat", "interleave") and 2 * size(s) <= self.most:
             w = self.tile(lambda w: w.dtype == v.dtype and w.shape == s)
-            if kind == "concat":
+            if kind == "concat" and not self.pow2:
+                m = self.some(n)
+                self.let(f"concat({v}, slice({w}, {axis}, {n - m}, {m}), {axis})", v.dtype, put(n + m))
+            elif kind == "concat":
                 self.let(f"concat({v}, {w}, {axis})", v.dtype, put(2 * n))
             else:
                 self.let(f"interleave({v}, {w})", v.dtype, put(2 * s[-1], rank - 1))
@@ -353,7 +362,7 @@ class Generator:
         elif kind == "deinterleave" and s[-1] % 2 == 0:
             self.lets(f"deinterleave({v})", *[(v.dtype, put(s[-1] // 2, rank - 1))] * 2)
         elif kind == "slice":
-            m = self.r.choice([k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256) if k <= n])
+            m = self.some(n)
             self.let(f"slice({v}, {axis}, {self.r.randint(0, n - m)}, {m})", v.dtype, put(m), v.small)
         elif kind == "gather":
             w = self.find_tile(lambda w: w.is_int and len(w.shape) == rank and put(0) == w.shape[:axis] + (0,) + w.shape[axis + 1:])
