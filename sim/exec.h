@@ -9,6 +9,8 @@
 // Declares the binders, so that each file's definitions are checked against the list.
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
 #include "sim/ops.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
+#include "sim/ops_async.def"
 
 // An executor of one, two, three sources: lanes' values x, y, z of type T; EXPR is the result, of
 // which the bits of U are kept.

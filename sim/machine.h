@@ -69,6 +69,7 @@ typedef struct tk_sim_block {
     tk_sim_warp *warp;     // [nwarp]
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     struct tk_sim_shadow *shadow;
+    struct tk_sim_async *async;
     unsigned char *local; // [threads][local_bytes]
     tk_sim_barrier barrier[TK_SIM_BARRIERS];
     uint32_t live; // warps with a thread that has not ended
@@ -132,6 +133,8 @@ void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...
 // answers JOINED. False: it answers TK_SIM_WAIT.
 bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t members,
                    uint32_t *got);
+// The same for instructions of whole warps; *flow is what to answer, JOINED where it is true.
+bool tk_sim_whole_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_flow *flow);
 // Makes lanes that wait for WAIT_ASYNC of all warps run again.
 void tk_sim_wake(tk_sim_block *b);
 uint64_t tk_sim_random(tk_sim_grid *g, uint64_t below); // 0 where the seed is 0
@@ -171,6 +174,22 @@ void tk_sim_shadow_release(struct tk_sim_shadow *s, uint32_t warp, uint32_t lane
 void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
 void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes); // bar.warp.sync
+
+// ---- Asynchronous copies (async.c)
+
+struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp);
+void tk_sim_async_begin(struct tk_sim_async *a); // of a block
+// False after a fault: these bytes of shared memory are being written.
+bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                         uint32_t bytes, tk_sim_access access);
+// Begins a copy of `bytes` (4, 8, 16) to shared memory; behind the first `given` of them are zeros.
+// Both places have been checked.
+void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                       uint32_t bytes, const unsigned char *from, uint32_t given);
+void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes);
+// Ends the lanes' copies but for their `most` last groups; all: also those of no group. False after
+// a fault.
+bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all);
 
 // ---- The parts
 

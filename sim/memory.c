@@ -166,8 +166,9 @@ static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
         return NULL;
     }
     bool same = value && memcmp(p, value, bytes) == 0;
-    return tk_sim_shadow_access(w, i, lane, (uint32_t)(address - TK_SIM_SHARED_BASE), bytes, access,
-                                same)
+    uint32_t offset = (uint32_t)(address - TK_SIM_SHARED_BASE);
+    return tk_sim_async_access(w, i, lane, offset, bytes, access) &&
+                   tk_sim_shadow_access(w, i, lane, offset, bytes, access, same)
                ? p
                : NULL;
 }

@@ -64,7 +64,8 @@ static const char *word_end(const tk_sim_reader *r) {
     while (p < r->end) {
         if (is_word_start(*p) || is_digit(*p)) {
             p++;
-        } else if (r->end - p > 2 && p[0] == ':' && p[1] == ':' && is_word_start(p[2])) {
+        } else if (r->end - p > 2 && p[0] == ':' && p[1] == ':' &&
+                   (is_word_start(p[2]) || is_digit(p[2]))) { // shared::cta, L2::128B
             p += 2;
         } else {
             break;

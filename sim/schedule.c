@@ -202,6 +202,7 @@ static void make_block(tk_sim_grid *g, tk_sim_block *b) {
     b->warp = TK_NEW_ARRAY(g->arena, tk_sim_warp, b->nwarp);
     b->shared = tk_alloc(g->arena, g->shared_bytes + 16);
     b->shadow = tk_sim_shadow_make(g->arena, g->shared_bytes, b->threads);
+    b->async = tk_sim_async_make(g->arena, g->shared_bytes, b->nwarp);
     b->local = tk_alloc(g->arena, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
     for (uint32_t k = 0; k < b->nwarp; k++) {
         tk_sim_warp *w = &b->warp[k];
@@ -240,6 +241,7 @@ static void start_block(tk_sim_grid *g, tk_sim_block *b) {
     memset(b->shared, garbage, g->shared_bytes);
     memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
     tk_sim_shadow_begin(b->shadow);
+    tk_sim_async_begin(b->async);
     for (uint32_t k = 0; k < b->nwarp; k++) {
         start_warp(&b->warp[k], g->entry, b->threads - k * TK_SIM_LANES, garbage);
     }

@@ -67,6 +67,31 @@ static const char within_warps[] =
     "bar.warp.sync -1; // x\n"
     "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 3; @%p4 bra AGAIN;\n";
 
+// Six tiles through three slots, two copies ahead; each thread uses what another one has copied.
+static const char pipelined_copy[] =
+    ".shared .align 16 .b8 slots[6144];\n"
+    "mad.wide.u32 %d1, %t, 16, %base; add.s64 %d1, %d1, 8192; mov.b64 %d2, %d1;\n"
+    "mov.u32 %r1, slots; mad.lo.u32 %r2, %t, 16, %r1;\n"
+    "xor.b32 %r3, %t, 37; mad.lo.u32 %r3, %r3, 16, %r1; mov.b32 %r10, 0;\n"
+    "FILL: mad.lo.u32 %r4, %r10, 1000, %t; add.s32 %r5, %r4, 7000;\n"
+    "st.global.v4.b32 [%d2], {%r4, %r5, %r4, %r5}; add.s64 %d2, %d2, 2048;\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 6; @%p1 bra FILL;\n"
+    "cp.async.cg.shared.global [%r2], [%d1], 16;\n"
+    "cp.async.commit_group; // x\n"
+    "cp.async.cg.shared.global [%r2+2048], [%d1+2048], 16;\n"
+    "cp.async.commit_group; // x\n"
+    "mov.b32 %r10, 0;\n"
+    "LOOP: cp.async.wait_group 1; // x\n"
+    "bar.sync 0; // x\n"
+    "add.s32 %r6, %r10, 2; rem.u32 %r7, %r6, 3; mad.lo.u32 %r7, %r7, 2048, %r2;\n"
+    "mad.wide.u32 %d3, %r6, 2048, %d1; setp.lt.u32 %p2, %r6, 6;\n"
+    "@%p2 cp.async.cg.shared.global [%r7], [%d3], 16;\n"
+    "cp.async.commit_group; // x\n"
+    "rem.u32 %r8, %r10, 3; mad.lo.u32 %r8, %r8, 2048, %r3;\n"
+    "ld.shared.v2.b32 {%r11, %r12}, [%r8];\n"
+    "mad.wide.u32 %d4, %r10, 1024, %at; st.global.v2.b32 [%d4], {%r11, %r12};\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 6; @%p1 bra LOOP;\n";
+
 // The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
 // what is deleted stays.
 static const char *mutant(sim_env *e, const char *text, unsigned n) {
@@ -130,3 +155,4 @@ static void check(const char *text, unsigned expected) {
 Test(sim_mutation, reduction) { check(reduction, 3); }
 Test(sim_mutation, hand_over) { check(hand_over, 4); }
 Test(sim_mutation, within_warps) { check(within_warps, 2); }
+Test(sim_mutation, pipelined_copy) { check(pipelined_copy, 5); }
