@@ -34,6 +34,9 @@ tk_axis_value tk_axis_size(const tk_axis *x, uint32_t param, uint32_t axis) {
     tk_axis_value v = tk_axis_top(&size);
     v.lo = 0;
     tk_axis_add_bound(&v, (tk_axis_bound){param, axis, 1, 0});
+    if (axis + 1 == t->rank && x->facts && (x->facts[param] & TK_FACT_WHOLE)) {
+        v.dim[0].div = (uint8_t)tk_axis_trailing(16 / (int64_t)tk_dtype_size(t->dtype));
+    }
     return v;
 }
 

@@ -36,12 +36,13 @@ uint32_t tk_layout_register(const tk_layout *of, uint32_t e) {
     return UINT32_MAX;
 }
 
+tk_vid tk_view_value(const tk_func *f, const tk_op *op) {
+    // Of a store after the tensor and its indices.
+    return op->code == TK_OP_STORE ? op->opnd[1 + tk_value_type(f, op->opnd[0])->rank] : op->res[0];
+}
+
 const tk_type *tk_view_type(const tk_func *f, const tk_op *op) {
-    if (op->code == TK_OP_STORE) {
-        // After the tensor and its indices.
-        return tk_value_type(f, op->opnd[1 + tk_value_type(f, op->opnd[0])->rank]);
-    }
-    return tk_value_type(f, op->res[0]);
+    return tk_value_type(f, tk_view_value(f, op));
 }
 
 tk_view_axes tk_view_axes_of(const tk_func *f, const tk_op *op) {

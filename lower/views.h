@@ -22,7 +22,8 @@ typedef struct tk_view_axes {
 } tk_view_axes;
 tk_view_axes tk_view_axes_of(const tk_func *f, const tk_op *op);
 
-// The type of a view's tile: a load's or atomic's result, a store's value.
+// A view's tile: a load's or atomic's result, a store's value; and its type.
+tk_vid tk_view_value(const tk_func *f, const tk_op *op);
 const tk_type *tk_view_type(const tk_func *f, const tk_op *op);
 
 // The layout that the tile index of dimension `d` must have for a view of layout l.

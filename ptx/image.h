@@ -13,13 +13,7 @@
 
 #include "ir/ir.h"
 #include "ir/note.h"
-
-// What the caller promises of each tensor; a kernel compiled with a promise must only be launched
-// where it holds.
-typedef struct tk_tensor_facts {
-    bool unit_last; // the last dimension's stride is 1
-    bool aligned16; // the address and all other strides (in bytes) are multiples of 16
-} tk_tensor_facts;
+#include "lower/facts.h"
 
 typedef enum {
     TK_SLOT_ADDRESS,

@@ -110,8 +110,8 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
     TK_CHECK(e->arena, (own != NULL) == (tk_emit_scratch(e, op).work == TK_WORK_SHARED));
     fence(e, op, true);
     for (uint32_t r = 0; r < n; r++) {
-        LLVMValueRef in = tk_emit_view_inside(e, &v, r, mask ? mask[r] : NULL);
-        in = own ? LLVMBuildAnd(e->b, in, own, "") : in;
+        LLVMValueRef in = tk_emit_view_inside(e, &v, r, 1, mask ? mask[r] : NULL);
+        in = tk_emit_and(e, in, own);
         LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
         tk_emit_cond c = tk_emit_if(e, in);
         LLVMValueRef x[2] = {tk_emit_get(e, op->opnd[next])[r],
@@ -119,9 +119,12 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
         LLVMValueRef old = one(e, op, t->dtype, tk_emit_view_address(e, &v, r), x);
         LLVMBasicBlockRef done = LLVMGetInsertBlock(e->b);
         tk_emit_end(e, &c);
-        out[r] = LLVMBuildPhi(e->b, LLVMTypeOf(none), "");
-        LLVMAddIncoming(out[r], &old, &done, 1);
-        LLVMAddIncoming(out[r], &none, &before, 1);
+        out[r] = old;
+        if (in) {
+            out[r] = LLVMBuildPhi(e->b, LLVMTypeOf(none), "");
+            LLVMAddIncoming(out[r], &old, &done, 1);
+            LLVMAddIncoming(out[r], &none, &before, 1);
+        }
     }
     fence(e, op, false);
     if (!own) {

@@ -6,6 +6,8 @@
 // does not have, and the module is verified first. Its diagnostics come through a handler and
 // become ours.
 #include "lower/lower.h"
+#include "lower/view_plan.h"
+#include "lower/views.h"
 #include "ptx/assemble.h"
 #include "ptx/llvm_kernel.h"
 
@@ -257,6 +259,20 @@ static void drop_print(void *user, tk_op *op) {
     }
 }
 
+// What each access came to.
+static void note_accesses(tk_module *m, const tk_axis *x, const tk_region *r) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        if (tk_op_is_access(op)) {
+            tk_view_plan a =
+                tk_view_plan_of(x, op, tk_value_layout(x->func, tk_view_value(x->func, op)));
+            tk_view_note(&m->notes, x->func, op, &a);
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            note_accesses(m, x, op->reg[i]);
+        }
+    }
+}
+
 tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
     const tk_target *target = tk_target_find(o->arch);
     tk_func *f = kernel_of(m);
@@ -267,6 +283,8 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
     if (!tk_lower(m, target, &arena->from, diags, NULL, o->debug)) {
         return NULL;
     }
+    const tk_axis *axis = tk_axis_make(arena, f, o->facts);
+    note_accesses(m, axis, f->body);
     tk_image *image = TK_NEW(arena, tk_image);
     image->kernel = entry_name(arena, f->name);
     image->arch = target->name;
@@ -279,6 +297,7 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
                         .f = f,
                         .target = target,
                         .opts = o,
+                        .axis = axis,
                         .warps = (unsigned)m->attrs.warps};
     tk_buf_init(&s->messages, arena);
     memset(&guard, 0, sizeof guard);

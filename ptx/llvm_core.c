@@ -184,13 +184,18 @@ LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r) {
     return combine(e, c->disjoint, c->thread, tk_layout_eval(l, r, 0, 0));
 }
 
-LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
+tk_emit_coord_parts tk_emit_coord_of(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
     const struct tk_coord_cache *c = coords(e, l);
     unsigned shift = tk_layout_shift(l, d);
     uint32_t mask = (1U << l->log_dim[d]) - 1;
     LLVMValueRef t = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, c->thread, tk_emit_i32(e, shift), ""),
                                   tk_emit_i32(e, mask), "");
-    return combine(e, c->disjoint, t, tk_layout_eval(l, r, 0, 0) >> shift & mask);
+    return (tk_emit_coord_parts){t, tk_layout_eval(l, r, 0, 0) >> shift & mask, c->disjoint};
+}
+
+LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
+    tk_emit_coord_parts p = tk_emit_coord_of(e, l, r, d);
+    return combine(e, p.disjoint, p.thread, p.constant);
 }
 
 LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l) { return coords(e, l)->owner; }

@@ -24,6 +24,7 @@
 #include "ir/ir.h"
 #include "ir/layout.h"
 #include "ir/scratch.h"
+#include "lower/axis.h"
 #include "lower/target.h"
 #include "ptx/debug.h"
 
@@ -54,6 +55,7 @@ typedef struct tk_emit {
     tk_debug_sites sites;          // of a debug compile
     LLVMValueRef debug;            // ptr addrspace(1): what it leaves behind; NULL: nothing
     struct tk_tensor_args *tensor; // per kernel parameter
+    const tk_axis *axis;           // what is known of integers
     struct tk_coord_cache *coords;
     struct tk_lines *lines; // NULL: no source is known
     bool refused;           // a diagnostic was given: the result is thrown away
@@ -91,6 +93,14 @@ void tk_emit_kept_room(tk_emit *e, tk_vid v); // a place of its own
 LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r);
 // The coordinate of axis d of it: i32.
 LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d);
+// The same in two parts: what the thread adds and what the register adds. Their sum where
+// `disjoint`, else their exclusive or.
+typedef struct tk_emit_coord_parts {
+    LLVMValueRef thread;
+    uint32_t constant;
+    bool disjoint;
+} tk_emit_coord_parts;
+tk_emit_coord_parts tk_emit_coord_of(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d);
 // i1: this thread owns its elements (it is not a copy); NULL where every thread does.
 LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l);
 

@@ -3,6 +3,7 @@
 #ifndef TK_PTX_LLVM_INTERNAL_H
 #define TK_PTX_LLVM_INTERNAL_H
 
+#include "lower/view_plan.h"
 #include "ptx/llvm_emit.h"
 
 // A tensor parameter inside the kernel.
@@ -28,25 +29,34 @@ void tk_emit_exchange(tk_emit *e, const tk_op *op, const struct tk_moving *m,
 void tk_emit_lanes(tk_emit *e, const struct tk_moving *m, unsigned i, LLVMValueRef *x,
                    LLVMValueRef *out);
 
-// ---- Views (llvm_memory.c)
-// Computes for one element of a view its address and whether it is inside.
+// ---- Views (llvm_view.c)
+// Computes for the elements of a view where they are and whether they are inside.
 typedef struct tk_emit_view {
     const tk_op *op;
     const tk_layout *l; // of the view's tile; NULL: a scalar view
+    tk_view_plan plan;
     uint32_t param;
     tk_dtype dtype;
     uint32_t rank;
-    int axis[TK_MAX_TENSOR_RANK];           // RANGE: the axis of the result; TILE: see at
-    LLVMValueRef start[TK_MAX_TENSOR_RANK]; // SCALAR, RANGE: i64
+    int axis[TK_MAX_TENSOR_RANK];           // RANGE: the axis of the result, else -1
+    LLVMValueRef start[TK_MAX_TENSOR_RANK]; // SCALAR, RANGE: i32, see llvm_view.c
+    LLVMValueRef room[TK_MAX_TENSOR_RANK];  // RANGE that is tested above only: size - start, i32
     tk_vid at[TK_MAX_TENSOR_RANK];          // TILE: the index value
     uint32_t
         *reg_of[TK_MAX_TENSOR_RANK]; // TILE: register of the index for each register of the view
 } tk_emit_view;
 tk_emit_view tk_emit_view_make(tk_emit *e, const tk_op *op, const tk_type *result,
                                const tk_layout *l);
-LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r,
-                                 LLVMValueRef mask);                              // i1
+// i1: the n elements from register r on (one, or a vector of the access) are all inside and `mask`
+// holds; NULL: always. A mask of NULL holds.
+LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r, uint32_t n,
+                                 LLVMValueRef mask);
+// i1: the first of them may be inside. False only where all are outside; NULL: not known.
+LLVMValueRef tk_emit_view_begun(tk_emit *e, const tk_emit_view *v, uint32_t r);
+// i1: the vector at register r is aligned; NULL: always.
+LLVMValueRef tk_emit_view_aligned(tk_emit *e, const tk_emit_view *v, uint32_t r);
 LLVMValueRef tk_emit_view_address(tk_emit *e, const tk_emit_view *v, uint32_t r); // ptr
+LLVMValueRef tk_emit_and(tk_emit *e, LLVMValueRef a, LLVMValueRef b); // of conditions; NULL: true
 // i1 of the one thread that acts for a scalar, or the owner of the view's elements; NULL: every
 // thread.
 LLVMValueRef tk_emit_view_owner(tk_emit *e, const tk_emit_view *v);

@@ -73,7 +73,7 @@ static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
     }
     case TK_SLOT_STRIDE: {
         bool last = p->axis + 1 == tk_value_type(e->f, e->f->params.at[p->param])->rank;
-        t->stride[p->axis] = last && t->facts.unit_last ? tk_emit_i64(e, 1) : x;
+        t->stride[p->axis] = last && (t->facts & TK_FACT_UNIT) ? tk_emit_i64(e, 1) : x;
         break;
     }
     case TK_SLOT_SCALAR: {
@@ -92,6 +92,14 @@ static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
 
 static LLVMValueRef special(tk_emit *e, const char *name) {
     return tk_emit_intrinsic(e, name, LLVMInt32TypeInContext(e->ctx), 0, NULL);
+}
+
+// A size is from 0 to 2^31 - 1.
+static void size_range(tk_emit *e, uint32_t i) {
+    const uint64_t from = 0, to = (uint64_t)INT32_MAX + 1;
+    LLVMAttributeRef a = LLVMCreateConstantRangeAttribute(
+        e->ctx, LLVMGetEnumAttributeKindForName("range", 5), 32, &from, &to);
+    LLVMAddAttributeAtIndex(e->fn, i + 1, a);
 }
 
 static void thread_numbers(tk_emit *e) {
@@ -244,7 +252,7 @@ void tk_emit_op(tk_emit *e, tk_op *op) {
 static void tensors(tk_emit *e) {
     e->tensor = TK_NEW_ARRAY(e->arena, tk_tensor_args, e->f->params.n + 1);
     for (uint32_t i = 0; i < e->f->params.n; i++) {
-        e->tensor[i].facts = e->opts->facts ? e->opts->facts[i] : (tk_tensor_facts){false, false};
+        e->tensor[i].facts = e->opts->facts ? e->opts->facts[i] : 0;
     }
 }
 
@@ -276,6 +284,9 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "body");
     LLVMPositionBuilderAtEnd(e->b, entry);
     for (uint32_t i = 0; i < s.n; i++) {
+        if (s.slot[i].kind == TK_SLOT_SIZE) {
+            size_range(e, i);
+        }
         take(e, &s.slot[i], LLVMGetParam(e->fn, i));
     }
     thread_numbers(e);

@@ -235,7 +235,7 @@ static bool make_key(tk_work *w, const tk_module *m, uint32_t n, const tk_ptx_op
     tk_buf_init(&fact, &w->arena);
     tk_ir_print(&ir, m, true);
     for (uint32_t i = 0; i < n; i++) {
-        tk_buf_fmt(&fact, "%d%d", o->facts[i].unit_last, o->facts[i].aligned16);
+        tk_buf_fmt(&fact, "%x,", o->facts[i]);
     }
     add_text(w, &k, tk_buf_text(&ir));
     add_text(w, &k, tk_buf_text(&fact));

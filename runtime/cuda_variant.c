@@ -15,7 +15,7 @@ enum { MAX_SPECIALISED = 16, INFO_LOG = 4096, ERROR_LOG = 8192 };
 
 // ---- Facts and keys
 
-static bool is_aligned16(const tkc_tensor *t) {
+static bool is_aligned(const tkc_tensor *t) {
     uint64_t size = tkc_dtype_size(t->dtype);
     bool aligned = (uintptr_t)t->data % 16 == 0;
     for (uint32_t i = 0; i + 1 < t->rank; i++) {
@@ -24,14 +24,39 @@ static bool is_aligned16(const tkc_tensor *t) {
     return aligned;
 }
 
+// No element is far from the first in either direction. The strides were checked at the launch:
+// nothing here is beyond i64.
+static bool is_near(const tkc_tensor *t) {
+    int64_t far = 0, n;
+    if (!tensor_elems(t, &n) || n == 0) {
+        return n == 0; // nothing is inside, so that no offset is used
+    }
+    for (uint32_t i = 0; i < t->rank; i++) {
+        int64_t stride = t->stride[i] < 0 ? -t->stride[i] : t->stride[i];
+        far += t->dim[i] > 1 ? (t->dim[i] - 1) * stride : 0;
+    }
+    return far <= TK_NEAR;
+}
+
+// Some promises are of use beside others only, and not made without them.
+static tk_tensor_facts facts_of(const tkc_tensor *t) {
+    uint32_t last = t->rank ? t->rank - 1 : 0;
+    tk_tensor_facts f = is_near(t) ? TK_FACT_NEAR : 0;
+    if (t->rank == 0 || t->stride[last] != 1) {
+        return f;
+    }
+    f |= TK_FACT_UNIT;
+    if (is_aligned(t)) {
+        f |= TK_FACT_ALIGNED;
+        f |= (uint64_t)t->dim[last] * tkc_dtype_size(t->dtype) % 16 == 0 ? TK_FACT_WHOLE : 0;
+    }
+    return f;
+}
+
 tk_tensor_facts *gpu_facts(tk_work *w, const launch *l) {
     tk_tensor_facts *f = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, l->narg + 1);
     for (uint32_t i = 0; i < l->narg; i++) {
-        const tkc_tensor *t = &l->tensor[i];
-        if (l->is_tensor[i]) {
-            f[i].unit_last = t->rank == 0 || t->stride[t->rank - 1] == 1;
-            f[i].aligned16 = is_aligned16(t);
-        }
+        f[i] = l->is_tensor[i] ? facts_of(&l->tensor[i]) : 0;
     }
     return f;
 }
@@ -39,23 +64,13 @@ tk_tensor_facts *gpu_facts(tk_work *w, const launch *l) {
 bool gpu_facts_hold(const gpu_variant *v, const tk_tensor_facts *now) {
     bool hold = true;
     for (uint32_t i = 0; i < v->nfact; i++) {
-        hold = hold && (now[i].unit_last || !v->fact[i].unit_last) &&
-               (now[i].aligned16 || !v->fact[i].aligned16);
+        hold = hold && (now[i] & v->fact[i]) == v->fact[i];
     }
     return hold;
 }
 
 const char *gpu_base_key(tk_work *w, const tk_target *t, const char *key) {
     return tk_format(&w->arena, "%s|%s|%s", key, t->name, w->config->debug ? "debug" : "");
-}
-
-static bool same_facts(const gpu_variant *v, const tk_tensor_facts *f) {
-    bool same = true;
-    for (uint32_t i = 0; i < v->nfact; i++) {
-        same = same && v->fact[i].unit_last == f[i].unit_last &&
-               v->fact[i].aligned16 == f[i].aligned16;
-    }
-    return same;
 }
 
 // The variant with exactly these facts; *n: how many there are of this base.
@@ -67,7 +82,8 @@ static gpu_variant *find_exact(tkc_kernel *k, const char *base, const tk_tensor_
     for (gpu_variant *v = k->gpu_variants; v; v = v->next) {
         if (strcmp(v->base, base) == 0) {
             ++*n;
-            found = same_facts(v, f) ? v : found;
+            bool same = memcmp(v->fact, f, v->nfact * sizeof *f) == 0;
+            found = same ? v : found;
         }
     }
     pthread_mutex_unlock(&k->list_lock);
@@ -428,6 +444,24 @@ void gpu_variants_destroy(tkc_kernel *k) {
 
 const char *gpu_notes(const gpu_variant *v) { return v->notes; }
 
+static void describe_facts(tk_buf *b, tk_tensor_facts f) {
+    static const char *const text[] = {
+#define TK_FACT(ID, TEXT) TEXT,
+        TK_FACTS(TK_FACT)
+#undef TK_FACT
+    };
+    bool any = false;
+    for (unsigned i = 0; i < TK_FACT_COUNT; i++) {
+        if (f >> i & 1) {
+            tk_buf_fmt(b, "%s%s", any ? ", " : "", text[i]);
+            any = true;
+        }
+    }
+    if (!any) {
+        tk_buf_str(b, "any");
+    }
+}
+
 void gpu_describe(tk_buf *b, const gpu_variant *v) {
     const tk_func *f = NULL;
     for (uint32_t i = 0; i < v->module->funcs.n; i++) {
@@ -438,12 +472,8 @@ void gpu_describe(tk_buf *b, const gpu_variant *v) {
     for (uint32_t i = 0; f && i < v->nfact; i++) {
         const tk_irvalue *p = &f->value.at[f->params.at[i]];
         if (p->type->kind == TK_T_TENSOR) {
-            tk_buf_fmt(b, "; %s: %s%s%s", p->name ? p->name : "?",
-                       v->fact[i].unit_last ? "last stride 1" : "",
-                       v->fact[i].unit_last && v->fact[i].aligned16 ? ", " : "",
-                       v->fact[i].aligned16   ? "aligned to 16 bytes"
-                       : v->fact[i].unit_last ? ""
-                                              : "any");
+            tk_buf_fmt(b, "; %s: ", p->name ? p->name : "?");
+            describe_facts(b, v->fact[i]);
         }
     }
 }

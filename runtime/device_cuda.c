@@ -178,8 +178,9 @@ static bool cuda_fits(tkc_device *device, const launch *l, const gpu_packed *p) 
     }
     if (!gpu_facts_hold(v, gpu_facts(w, l))) {
         work_fail(w, TKC_ERROR_LAUNCH, "prepared-layout",
-                  "the launch was prepared for tensors with a last stride of 1 or an alignment of "
-                  "16 bytes that this argument has not");
+                  "the launch was prepared for tensors with a last stride of 1, an alignment of 16 "
+                  "bytes, rows of whole 16 bytes or offsets of 32 bits, and this argument lacks "
+                  "one of these");
         return false;
     }
     return true;

@@ -216,8 +216,10 @@ TKC_API const char *tkc_kernel_grid_size(const tkc_kernel *kernel,
 /* Variants compiled so far. */
 TKC_API size_t tkc_kernel_variant_count(const tkc_kernel *kernel);
 /* What variant i is for: "cpu: T=f32,BN=64", "cuda sm_90a: T=f32,BN=64; x: last stride 1, aligned
-   to 16 bytes; y: any". TKC_ERROR_ARGUMENT past the end. A variant never computes anything else
-   than another; on a GPU there are at most 17 for one set of compile-time parameters and target. */
+   to 16 bytes, rows of whole 16 bytes, offsets of 32 bits; y: any": what it takes of each tensor
+   (see tkc_compile_options). TKC_ERROR_ARGUMENT past the end. A variant never computes anything
+   else than another; on a GPU there are at most 17 for one set of compile-time parameters and
+   target, of which one takes any tensors. */
 TKC_API tkc_status tkc_kernel_variant_text(tkc_kernel *kernel, size_t i, tkc_text *out);
 /* The compiler's notes for variant i, as tkc_kernel_dump_notes and TKC_CODE_NOTES give them: what
    each pass decided, on a GPU also the registers, spills and instructions where an assembler is at
@@ -323,8 +325,9 @@ typedef struct tkc_prepared tkc_prepared;
 TKC_API tkc_status tkc_prepared_create(tkc_kernel *kernel, tkc_device *device, const tkc_arg *args,
                                        size_t nargs, tkc_prepared **prepared, tkc_report **report);
 /* Replaces argument i. Refused, with everything left as it was, where the compiled variant does not
-   suit the new argument: other compile-time parameters, or, on cuda, a last stride that is not 1 or
-   a tensor that is not aligned to 16 bytes where it was before. */
+   suit the new argument: other compile-time parameters, or, on cuda, a tensor that lacks what the
+   variant takes (tkc_kernel_variant_text): a last stride of 1, 16-byte alignment, rows of whole 16
+   bytes, elements that are near. */
 TKC_API tkc_status tkc_prepared_set(tkc_prepared *prepared, size_t i, const tkc_arg *arg,
                                     tkc_report **report);
 /* As tkc_launch; on cuda nothing but the driver's launch. */
@@ -366,8 +369,12 @@ typedef struct tkc_compile_options {
     size_t size;      /* sizeof(tkc_compile_options): lets the struct grow */
     const char *arch; /* "sm_90a" */
     tkc_code what;
-    bool contiguous; /* compiled for tensors whose last stride is 1 and whose address and other
-                        strides (in bytes) are multiples of 16, and only right for such */
+    /* What holds of every tensor that the code will be run on; it is only right for such. The run
+       time finds out at each launch; here it is what is said, and nothing else is counted on. */
+    bool contiguous; /* the last stride is 1, the address and other strides (in bytes) are multiples
+                        of 16 */
+    bool whole_rows; /* contiguous, and the last size (in bytes) is a multiple of 16 */
+    bool near;       /* no element is further than 2^31 - 2^25 elements from the first */
 } tkc_compile_options;
 /* Compiles for a target, for arguments as in tkc_resolve (of tensors only type, rank and sizes
    count). out: text, or for TKC_CODE_CUBIN bytes. TKC_ERROR_DEVICE where this build has no GPU code

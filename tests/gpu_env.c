@@ -55,8 +55,7 @@ static void record(uint32_t n, const tk_ptx_opts *o) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     for (uint32_t p = 0; p < n && p < 8; p++) {
-        the_backend.facts[p][0] = o->facts[p].unit_last;
-        the_backend.facts[p][1] = o->facts[p].aligned16;
+        the_backend.facts[p] = o->facts[p];
     }
     snprintf(the_backend.arch, sizeof the_backend.arch, "%s", o->arch);
     pthread_mutex_unlock(&lock);

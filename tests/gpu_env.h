@@ -19,13 +19,13 @@ typedef struct gpu_env {
 
 // What the fake back end does; one a process.
 typedef struct fake_backend {
-    atomic_int compiled; // times that it ran
-    uint32_t shared;     // of the images that it makes
-    bool refuse;         // with a diagnostic
-    bool cubin;          // makes one
-    const char *note;    // that it makes; NULL: "made"
-    bool unassembled;    // says that the assembler could not be run
-    bool facts[8][2];    // of the last kernel's parameters
+    atomic_int compiled;      // times that it ran
+    uint32_t shared;          // of the images that it makes
+    bool refuse;              // with a diagnostic
+    bool cubin;               // makes one
+    const char *note;         // that it makes; NULL: "made"
+    bool unassembled;         // says that the assembler could not be run
+    tk_tensor_facts facts[8]; // of the last kernel's parameters
     char arch[16];
 } fake_backend;
 extern fake_backend the_backend;

@@ -207,7 +207,7 @@ static void keep_ptx(const program *p, const tk_image *image) {
 static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
     tk_tensor_facts facts[MOST_ARGS];
     for (uint32_t i = 0; i < MOST_ARGS; i++) {
-        facts[i] = (tk_tensor_facts){p->number % 2 == 1, false};
+        facts[i] = p->number % 2 == 1 ? TK_FACT_UNIT | TK_FACT_NEAR : 0;
     }
     const char *text = NULL;
     tk_ptx_opts o = {.arch = w->arch, .facts = facts, .text = &text};

@@ -38,13 +38,19 @@ Test(compile, forms) {
     cr_expect_eq(compile(&e, &o, &out), TKC_OK, "%s", gpu_said(&e));
     cr_expect_str_eq(out.at, "// entry copy for sm_90a");
     cr_expect_eq(out.size, strlen(out.at));
-    cr_expect(!the_backend.facts[0][0] && !the_backend.facts[1][1]);
+    cr_expect(!the_backend.facts[0] && !the_backend.facts[1]);
     tkc_text_free(&out);
     o.contiguous = true;
     o.arch = "sm_80";
     cr_expect_eq(compile(&e, &o, &out), TKC_OK);
-    cr_expect(the_backend.facts[0][0] && the_backend.facts[1][1]);
+    cr_expect_eq(the_backend.facts[0], TK_FACT_UNIT | TK_FACT_ALIGNED);
     cr_expect_str_eq(the_backend.arch, "sm_80");
+    tkc_text_free(&out);
+    o.contiguous = false;
+    o.whole_rows = o.near = true;
+    cr_expect_eq(compile(&e, &o, &out), TKC_OK);
+    cr_expect_eq(the_backend.facts[1],
+                 TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR);
     tkc_text_free(&out);
     the_backend.cubin = true;
     o.what = TKC_CODE_CUBIN;

@@ -173,8 +173,9 @@ Test(cuda, parameters) {
     cr_expect_eq(b.sy, 1);
     cr_expect_eq(b.a, 3);
     cr_expect_eq(b.grid, 2);
-    cr_expect(!the_backend.facts[0][0] && !the_backend.facts[0][1]);
-    cr_expect(the_backend.facts[1][0] && the_backend.facts[1][1]);
+    const tk_tensor_facts all = TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR;
+    cr_expect_eq(the_backend.facts[0], TK_FACT_NEAR);
+    cr_expect_eq(the_backend.facts[1], all);
     gpu_close(&e);
 }
 
@@ -236,8 +237,8 @@ static void check_mixed(gpu_env e) {
 Test(cuda, parameters_of_all_kinds) {
     gpu_env e = gpu_open(FAKE_CUDA, mixed);
     check_mixed(e);
-    cr_expect(the_backend.facts[1][0] && the_backend.facts[1][1]);
-    cr_expect(the_backend.facts[3][0] && !the_backend.facts[3][1]); // 50 bytes from row to row
+    cr_expect(the_backend.facts[1] & TK_FACT_WHOLE);
+    cr_expect_eq(the_backend.facts[3], TK_FACT_UNIT | TK_FACT_NEAR); // 50 bytes from row to row
     gpu_close(&e);
 }
 
@@ -315,8 +316,8 @@ Test(cuda, specialisation_is_bounded) {
     }
     tkc_text t;
     cr_expect_eq(tkc_kernel_variant_text(e.kernel, 16, &t), TKC_OK); // the first
-    cr_expect_str_eq(t.at, "cuda sm_90a: ; x: last stride 1, aligned to 16 bytes; y: last stride "
-                           "1, aligned to 16 bytes; z: last stride 1, aligned to 16 bytes");
+#define ALL "last stride 1, aligned to 16 bytes, rows of whole 16 bytes, offsets of 32 bits"
+    cr_expect_str_eq(t.at, "cuda sm_90a: ; x: " ALL "; y: " ALL "; z: " ALL);
     tkc_text_free(&t);
     cr_expect_eq(tkc_kernel_variant_text(e.kernel, 0, &t), TKC_OK); // the last
     cr_expect_str_eq(t.at, "cuda sm_90a: ; x: any; y: any; z: any");

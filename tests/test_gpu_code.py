@@ -249,6 +249,28 @@ def check_functions():
             check(found == 16 * per, f"{name}: {found} of {kind}, not {16 * per}")
 
 
+def check_accesses():
+    """Where the run time's promises hold, nothing moves element by element; what is proved is not tested."""
+    for words in ("softmax --kernel softmax -D T=bf16 --dim N=4096", "norm --kernel rmsnorm -D T=bf16 --dim N=4096 --given w",
+                  "softmax --kernel softmax -D T=f32 --dim N=20000", "transpose -D T=bf16", "transpose -D T=f32",
+                  "activation --kernel relu_forward -D T=f32"):
+        file, *rest = words.split()
+        ptx = tkc(f"std/{file}.tk", *rest, "--emit=ptx", "--arch", "sm_90a", "--whole-rows", "--near")[0]
+        accesses = re.findall(r"(?:ld|st)\.global\S*", ptx)
+        check(accesses and all(".v4." in x for x in accesses), f"{words}: {[x for x in accesses if '.v4.' not in x]}")
+        check(not re.search(r"(?:mul|mad)\.lo\.[su]64", ptx), f"{words}: products in 64 bits")
+        far = tkc(f"std/{file}.tk", *rest, "--emit=ptx", "--arch", "sm_90a")[0]
+        check("activation" in words or re.search(r"(?:mul|mad)\.lo\.[su]64", far), f"{words}: offsets in 32 bits without the promise")
+    (FOLDER / "sized.tk").write_text("kernel k(x: in f32[4096], y: out f32[4096]) grid (i in 4) {\n    y[i * 1024 +: 1024] = x[i * 1024 +: 1024];\n}\n", encoding="utf-8")
+    ptx = tkc("sized.tk", "--emit=ptx", "--arch", "sm_90a", "--contiguous")[0]
+    check("setp" not in ptx and "bra" not in ptx and VECTOR_STORE.search(ptx), "fixed sizes: bounds that are known to hold are tested")
+    # 64-bit starts are tested in 32 bits, and a cut vector has its elements one by one.
+    (FOLDER / "start.tk").write_text("@warps(1)\nkernel k(x: in f32[N], y: out f32[128], s: i64) {\n    y[0 +: 128] = x[s +: 128];\n}\n", encoding="utf-8")
+    ptx = tkc("start.tk", "--emit=ptx", "--arch", "sm_90a", "--contiguous")[0]
+    check(not re.search(r"setp\.\w+\.[su]64", ptx), "bounds in 64 bits")
+    check(len(re.findall(r"ld\.global\.\S*b32", ptx)) == 5, "a vector of four, and its elements")
+
+
 def check_loops():
     # A loop carries a tile that an 'if' makes with a scalar beside it.
     (FOLDER / "loop.tk").write_text("kernel k(x: in f32[N], y: out f32[N]) {\n    var n = 0;\n    var a = zeros([64], f32);\n"
@@ -441,6 +463,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(compile_one, jobs))
     check_forms()
+    check_accesses()
     check_loops()
     check_awkward(assembler)
     check_fast()

@@ -29,7 +29,7 @@ typedef struct emit_settings {
     int from; // 0: tk, 1: ir
     int emit; // EMIT_...
     const char *after, *only, *output, *arch;
-    bool locs, passes, contiguous;
+    bool locs, passes, contiguous, whole_rows, near;
 } emit_settings;
 
 static bool take_emit(tool *t, void *settings, const char *value) {
@@ -122,7 +122,9 @@ static tkc_compile_options compile_options(const emit_settings *s) {
     return (tkc_compile_options){.size = sizeof(tkc_compile_options),
                                  .arch = s->arch ? s->arch : oldest.name,
                                  .what = what,
-                                 .contiguous = s->contiguous};
+                                 .contiguous = s->contiguous,
+                                 .whole_rows = s->whole_rows,
+                                 .near = s->near};
 }
 
 static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
@@ -185,13 +187,22 @@ static void emit_by_output(emit_settings *s) {
     }
 }
 
+// An option that is for GPUs only; NULL: none is given.
+static const char *gpu_flag(const emit_settings *s) {
+    return s->arch         ? "--arch"
+           : s->contiguous ? "--contiguous"
+           : s->whole_rows ? "--whole-rows"
+           : s->near       ? "--near"
+                           : NULL;
+}
+
 static bool consistent_for_gpu(tool *t, const emit_settings *s) {
-    const char *flag = s->arch ? "--arch" : "--contiguous";
-    if ((s->arch || s->contiguous) && s->emit == EMIT_NOTHING) {
+    const char *flag = gpu_flag(s);
+    if (flag && s->emit == EMIT_NOTHING) {
         tool_usage(
             t, "%s: what is to be made? Write -o FILE.ptx or -o FILE.cubin, or --emit=" EMIT_LIST,
             flag);
-    } else if ((s->arch || s->contiguous) && !for_gpu(s)) {
+    } else if (flag && !for_gpu(s)) {
         tool_usage(t, "%s goes with --emit=layout|staged|llvm|ptx|cubin%s", flag,
                    s->arch ? " and notes" : ", and notes with --arch");
     } else if (s->emit == EMIT_CUBIN && !s->output) {
@@ -205,7 +216,7 @@ static bool consistent(tool *t, const emit_settings *s) {
     bool kernel =
         s->k.kernel || s->k.define.n || s->k.in.n || s->k.scalar.n || s->k.dim.n || s->k.given.n;
     if (s->from == 1) {
-        if ((s->emit != EMIT_NOTHING && s->emit != EMIT_IR) || s->arch || s->contiguous) {
+        if ((s->emit != EMIT_NOTHING && s->emit != EMIT_IR) || gpu_flag(s)) {
             tool_usage(t, "--from=ir goes with --emit=ir");
         } else if (kernel || s->after) {
             tool_usage(t, "--from=ir takes no %s",
@@ -264,6 +275,10 @@ static const option options[] = {
      "the GPU to compile for, as sm_90a; sm_80 where none is named. 'tkc info' lists them", NULL},
     {"--contiguous", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, contiguous),
      "for tensors with a last stride of 1 and 16-byte alignment only", NULL},
+    {"--whole-rows", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, whole_rows),
+     "for such whose last size is a multiple of 16 bytes only", NULL},
+    {"--near", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, near),
+     "for tensors without elements 2^31 from the first only: offsets of 32 bits", NULL},
     {"--after", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, after),
      "the IR after this pass; \"build\": before the first", NULL},
     {"--from", NULL, OPTION_CHOICE, "tk|ir", offsetof(emit_settings, from), "what FILE is", NULL},

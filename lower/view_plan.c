@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an access of a tensor needs when it runs. See view_plan.h.
+#include "lower/view_plan.h"
+
+#include "ir/pass_util.h"
+#include "lower/views.h"
+
+enum { MOST_BYTES = 16, SHORT_BYTES = 4 };
+
+typedef struct plan {
+    const tk_axis *x;
+    const tk_func *f;
+    const tk_op *op;
+    const tk_layout *l;
+    tk_view_axes axes;
+    uint32_t last;
+    unsigned axis;  // of the view, along which the last dimension is walked
+    unsigned width; // exponent of the elements of a vector
+    tk_view_plan out;
+} plan;
+
+bool tk_op_is_access(const tk_op *op) {
+    return op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
+           op->code == TK_OP_ATOMIC_CAS;
+}
+
+static unsigned log2_of(unsigned n) { return (unsigned)__builtin_ctz(n); }
+
+static const tk_axis_value *index_of(const plan *p, uint32_t d) {
+    return tk_axis_of(p->x, p->op->opnd[1 + d]);
+}
+
+// ---- Bounds
+
+static void bounds(plan *p, uint32_t d) {
+    const tk_axis_value *v = index_of(p, d);
+    tk_dtype t = tk_value_type(p->f, p->op->opnd[1 + d])->dtype;
+    int64_t kind = p->op->at.index[d];
+    p->out.low[d] = tk_dtype_is_signed(t) && v->lo < 0;
+    p->out.high[d] = !tk_axis_below(p->x, v, p->out.param, d, kind > 0 ? kind : 1);
+    p->out.fits32[d] = v->ranged && v->lo >= INT32_MIN && v->hi <= INT32_MAX;
+}
+
+// ---- Vectors
+
+static void narrow(plan *p, unsigned width, const char *why) {
+    if (width < p->width) {
+        p->width = width;
+        p->out.narrow = why;
+    }
+}
+
+// Registers that walk the axis, with no other part of the layout in the bits that they walk.
+static unsigned run_of(const tk_layout *l, unsigned axis) {
+    unsigned n = tk_layout_vector(l, axis);
+    uint32_t others = 0;
+    for (unsigned i = n; i < l->regs; i++) {
+        others |= l->reg[i];
+    }
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        others |= l->lane[i];
+    }
+    for (unsigned i = 0; i < l->warps; i++) {
+        others |= l->warp[i];
+    }
+    others >>= tk_layout_shift(l, axis);
+    while (n > 0 && (others & ((1U << n) - 1))) {
+        n--;
+    }
+    return n;
+}
+
+// The axis of a tile index that is axis `axis` of the view; -1: the index is the same along it.
+static int axis_of_index(const plan *p, uint32_t d, unsigned axis) {
+    const tk_type *t = tk_value_type(p->f, p->op->opnd[1 + d]);
+    int k = (int)axis - (p->axes.first[d] + p->axes.count[d] - t->rank);
+    bool ours = axis >= p->axes.first[d] && axis < (unsigned)p->axes.first[d] + p->axes.count[d];
+    return ours && k >= 0 && t->dim[k] > 1 ? k : -1;
+}
+
+// Of the last dimension: what its indices permit, and whether vectors are aligned.
+static void last_dimension(plan *p, unsigned bytes) {
+    const tk_axis_value *v = index_of(p, p->last);
+    tk_axis_dim d = {0, 0, (uint8_t)tk_axis_every(v)};
+    if (p->op->at.index[p->last] == -1) {
+        int k = axis_of_index(p, p->last, p->axis);
+        d = k >= 0 ? v->dim[k] : (tk_axis_dim){0, 0, 0};
+        narrow(p, d.contig, "the indices are not known to count up");
+    }
+    unsigned div = d.contig > p->width && d.div > p->width ? p->width : d.div;
+    if (div > 0 && div < p->width && (bytes << div) >= SHORT_BYTES) {
+        narrow(p, div, "the place in the row is not known to be a multiple of more");
+    }
+    p->out.aligned = div >= p->width;
+}
+
+static void other_dimensions(plan *p) {
+    for (uint32_t d = 0; d < p->last; d++) {
+        int k = p->op->at.index[d] == -1 ? axis_of_index(p, d, p->axis) : -1;
+        if (k >= 0) {
+            narrow(p, index_of(p, d)->dim[k].same, "an index of another dimension may vary");
+        }
+    }
+}
+
+static void mask(plan *p) {
+    uint32_t at = 1 + p->out.rank;
+    at += p->op->code == TK_OP_STORE ? 1 : 0;
+    const tk_axis_value *m = p->op->at.masked ? tk_axis_of(p->x, p->op->opnd[at]) : NULL;
+    p->out.mask_in_step = m && m->dim[p->axis].same >= p->width;
+}
+
+static const char *no_vector(const plan *p, tk_tensor_facts facts) {
+    bool moves = p->op->code == TK_OP_LOAD || p->op->code == TK_OP_STORE;
+    if (!moves) {
+        return "atomics take one element";
+    }
+    if (p->op->at.index[p->last] == 0) {
+        return "the last dimension's index is one number";
+    }
+    if (!(facts & TK_FACT_UNIT)) {
+        return "the last stride is not known to be 1";
+    }
+    return facts & TK_FACT_ALIGNED ? NULL : "the alignment of the row start is not known";
+}
+
+static void vectors(plan *p) {
+    tk_tensor_facts facts = p->x->facts ? p->x->facts[p->out.param] : 0;
+    unsigned bytes = (unsigned)tk_dtype_size(tk_view_type(p->f, p->op)->dtype);
+    p->out.narrow = no_vector(p, facts);
+    if (p->out.narrow) {
+        return;
+    }
+    p->axis = (unsigned)p->axes.first[p->last] + p->axes.count[p->last] - 1;
+    p->width = log2_of(MOST_BYTES / bytes);
+    narrow(p, run_of(p->l, p->axis), "a thread has no more elements in a row");
+    other_dimensions(p);
+    last_dimension(p, bytes);
+    mask(p);
+    tk_axis_value size = tk_axis_size(p->x, p->out.param, p->last);
+    p->out.whole = tk_axis_every(&size) >= p->width;
+    p->out.vec = 1U << p->width;
+}
+
+tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout *l) {
+    plan p = {.x = x, .f = x->func, .op = op, .l = l};
+    p.out = (tk_view_plan){.vec = 1, .aligned = true, .whole = true};
+    p.out.param = x->func->value.at[op->opnd[0]].index;
+    p.out.rank = tk_value_type(p.f, op->opnd[0])->rank;
+    p.axes = tk_view_axes_of(p.f, op);
+    p.last = p.out.rank ? p.out.rank - 1 : 0;
+    for (uint32_t d = 0; d < p.out.rank; d++) {
+        bounds(&p, d);
+    }
+    if (l && p.out.rank) {
+        vectors(&p);
+    }
+    if (p.out.vec == 1) {
+        p.out.aligned = p.out.whole = true;
+    }
+    return p.out;
+}
+
+bool tk_view_checks(const tk_view_plan *a) {
+    bool any = false;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        any = any || a->low[d] || a->high[d];
+    }
+    return any;
+}
+
+// ---- Notes
+
+static const char *done_to(const tk_op *op) {
+    return op->code == TK_OP_LOAD ? "read" : op->code == TK_OP_STORE ? "written" : "changed";
+}
+
+static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
+    bool first = true;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (a->low[d] || a->high[d]) {
+            const char *what = op->at.index[d] > 0 ? "range" : "index";
+            tk_buf_fmt(b, "%sdimension %u, whose %s may %s", first ? "; tested: " : ", ", d, what,
+                       !a->low[d]    ? "pass the size"
+                       : !a->high[d] ? "be negative"
+                                     : "be outside");
+            first = false;
+        }
+    }
+    if (!a->aligned) {
+        tk_buf_fmt(b, "%salignment, as the place in the row is not known",
+                   first ? "; tested: " : ", ");
+    }
+    if (a->vec > 1 && op->at.masked && !a->mask_in_step) {
+        tk_buf_str(b, "; the mask may differ inside a vector");
+    }
+}
+
+void tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a) {
+    const char *name = f->value.at[op->opnd[0]].name;
+    const tk_type *t = tk_view_type(f, op);
+    tk_buf b;
+    tk_buf_init(&b, n->arena);
+    tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(op));
+    if (a->vec > 1) {
+        tk_buf_fmt(&b, "%u elements at once", a->vec);
+    } else {
+        tk_buf_str(&b, t->rank ? "element by element" : "as one element");
+    }
+    if (a->narrow && t->rank) {
+        tk_buf_fmt(&b, ", as %s", a->narrow);
+    }
+    say_tests(&b, op, a);
+    bool wide = a->vec * tk_dtype_size(t->dtype) == MOST_BYTES || !t->rank;
+    tk_note_rec *r = tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
+                                 wide ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s", tk_buf_text(&b));
+    tk_note_number_add(n, r, "bytes", (double)(a->vec * tk_dtype_size(t->dtype)));
+}
