@@ -279,10 +279,12 @@ tk_axis *tk_axis_make(tk_arena *arena, const tk_func *f, const tk_tensor_facts *
         region(x, f->grid);
     }
     settle_rounds(x);
-    x->narrowing = true;
-    region(x, f->body);
-    x->narrowing = false;
-    settle_rounds(x);
+    if (x->round > 1) { // there is a loop that carries something
+        x->narrowing = true;
+        region(x, f->body);
+        x->narrowing = false;
+        settle_rounds(x);
+    }
     return x;
 }
 
