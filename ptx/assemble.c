@@ -31,8 +31,13 @@ static bool is_program(const char *path) {
 }
 
 static bool in_folder(char *out, const char *folder, size_t n) {
-    int k = snprintf(out, TK_ASSEMBLER_ROOM, "%.*s/ptxas", (int)n, folder);
-    return n > 0 && k > 0 && k < TK_ASSEMBLER_ROOM && is_program(out);
+    char path[TK_ASSEMBLER_ROOM];
+    int k = snprintf(path, sizeof path, "%.*s/ptxas", (int)n, folder);
+    if (n == 0 || k <= 0 || k >= TK_ASSEMBLER_ROOM || !is_program(path)) {
+        return false;
+    }
+    memcpy(out, path, (size_t)k + 1);
+    return true;
 }
 
 static bool on_path(char *out) {
