@@ -9,6 +9,19 @@ static tk_sim_flow run_bra(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
 }
 TK_SIM_BIND_ONE(bra, run_bra)
 
+static tk_sim_flow run_brx(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    const uint64_t *index = tk_sim_get(w, &i->arg[0]);
+    TK_SIM_EACH(l, mask) {
+        if (index[l] >= tk_sim_count_of(i, 1)) {
+            return tk_sim_fail(w, i, l, "branch-index", "branches to label %u of %u",
+                               (unsigned)index[l], tk_sim_count_of(i, 1));
+        }
+        w->pc[l] = tk_sim_operand(i, 1)[index[l]].slot;
+    }
+    return TK_SIM_GO;
+}
+TK_SIM_BIND_ONE(brx, run_brx)
+
 static tk_sim_flow run_exit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)w, (void)i, (void)mask;
     return TK_SIM_EXIT;

@@ -66,6 +66,7 @@ typedef struct tk_sim_arg {
 typedef enum tk_sim_flow {
     TK_SIM_NEXT,   // the lanes go on
     TK_SIM_BRANCH, // the lanes of the mask go to warp->target
+    TK_SIM_GO,     // each of them goes to its own pc, which is set
     TK_SIM_WAIT,   // they stay, until others arrive
     TK_SIM_JOINED, // the lanes of warp->joined go on: what some of them waited for is done
     TK_SIM_EXIT,   // the lanes of the mask have ended

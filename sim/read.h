@@ -38,7 +38,8 @@ typedef enum tk_sim_symbol_kind {
     TK_SIM_SYMBOL_PARAM, // of the entry: offset
     TK_SIM_SYMBOL_LOCAL, // offset
     TK_SIM_SYMBOL_VARIABLE,
-    TK_SIM_SYMBOL_LABEL
+    TK_SIM_SYMBOL_LABEL,
+    TK_SIM_SYMBOL_TARGETS // of .branchtargets: labels, for one brx.idx
 } tk_sim_symbol_kind;
 
 typedef struct tk_sim_symbol {
@@ -47,9 +48,10 @@ typedef struct tk_sim_symbol {
     struct tk_sim_symbol *next;     // of the same scope
     tk_sim_symbol_kind kind;
     tk_sim_type type;
-    uint32_t depth; // of its scope
-    uint32_t value; // slot, offset, index of a variable or instruction; RANGE: how many
-    bool placed;    // REG: has a slot
+    uint32_t depth;      // of its scope
+    uint32_t value;      // slot, offset, index of a variable or instruction; RANGE: how many
+    bool placed;         // REG: has a slot; TARGETS: a brx.idx has them
+    const char **labels; // TARGETS: [value]
 } tk_sim_symbol;
 
 // A branch to a label that was not seen yet.

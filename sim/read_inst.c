@@ -95,7 +95,7 @@ static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
 
 // One operand of a shape: see ops.def.
 typedef struct spec {
-    bool optional, dest, pred, pair, list, wider, address, label, any;
+    bool optional, dest, pred, pair, list, wider, address, label, targets, any;
     unsigned bits;
     tk_sim_type type; // of immediates
 } spec;
@@ -104,10 +104,8 @@ typedef struct fitting {
     tk_sim_reader *r;
     tk_sim_inst *inst;
     TK_VEC(tk_sim_arg) args;
-    struct {
-        uint32_t arg;
-        const char *label;
-    } label; // the one label of the instruction
+    uint32_t first_label; // the argument from which on labels stand, named here
+    TK_VEC(const char *) labels;
     const char *why;
 } fitting;
 
@@ -126,9 +124,10 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
         out->optional = true;
         s++;
     }
-    if (*s == 'a' || *s == 'L') {
+    if (*s == 'a' || *s == 'L' || *s == 'T') {
         out->address = *s == 'a';
         out->label = *s == 'L';
+        out->targets = *s == 'T';
     } else {
         out->dest = *s++ == 'd';
         switch (*s) {
@@ -267,6 +266,7 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     case TK_SIM_SYMBOL_RANGE:
     case TK_SIM_SYMBOL_LABEL:
+    case TK_SIM_SYMBOL_TARGETS:
         break;
     }
     return misfit(f, tk_format(f->r->arena, "'%s' does not fit here", x->name));
@@ -348,14 +348,31 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o) {
     return true;
 }
 
+static void push_label(fitting *f, const char *name) {
+    f->first_label = f->labels.n ? f->first_label : f->args.n;
+    tk_vec_push(f->r->arena, &f->labels, name);
+    push_arg(f, (tk_sim_arg){0, 0, TK_SIM_ARG_LABEL, 0, false, 0});
+}
+
 static bool fit_label(fitting *f, const tk_sim_operand_text *o) {
     if (o->kind != TK_SIM_OPERAND_ONE || o->item[0].kind != TK_SIM_ITEM_SYMBOL || o->item[0].plus ||
         o->item[0].negated) {
         return misfit(f, "a label is needed");
     }
-    f->label.arg = f->args.n + 1;
-    f->label.label = o->item[0].name;
-    push_arg(f, (tk_sim_arg){0, 0, TK_SIM_ARG_LABEL, 0, false, 0});
+    push_label(f, o->item[0].name);
+    return true;
+}
+
+static bool fit_targets(fitting *f, const tk_sim_operand_text *o) {
+    bool named = o->kind == TK_SIM_OPERAND_ONE && o->item[0].kind == TK_SIM_ITEM_SYMBOL;
+    tk_sim_symbol *s = named ? tk_sim_lookup(f->r, o->item[0].name) : NULL;
+    if (!s || s->kind != TK_SIM_SYMBOL_TARGETS || s->placed) {
+        return misfit(f, "a list of .branchtargets of its own is needed");
+    }
+    s->placed = true;
+    for (uint32_t k = 0; k < s->value; k++) {
+        push_label(f, s->labels[k]);
+    }
     return true;
 }
 
@@ -363,8 +380,8 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     if (s->address) {
         return fit_address(f, o);
     }
-    if (s->label) {
-        return fit_label(f, o);
+    if (s->label || s->targets) {
+        return s->label ? fit_label(f, o) : fit_targets(f, o);
     }
     if (o->kind == TK_SIM_OPERAND_PAIR && s->pair && o->n == 2) {
         spec second = {.dest = true, .pred = true};
@@ -438,8 +455,8 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
         *why = "these suffixes do not go together";
         return false;
     }
-    if (f.label.arg) {
-        tk_sim_label_ref(r, f.label.label, out->line, &f.args.at[f.label.arg - 1]);
+    for (uint32_t k = 0; k < f.labels.n; k++) {
+        tk_sim_label_ref(r, f.labels.at[k], out->line, &f.args.at[f.first_label + k]);
     }
     return true;
 }

@@ -301,6 +301,21 @@ static bool read_body_directive(tk_sim_reader *r) {
     return true;
 }
 
+static void read_targets(tk_sim_reader *r, const char *name) {
+    TK_VEC(const char *) labels = {0};
+    tk_sim_symbol *s = tk_sim_declare(r, name, TK_SIM_SYMBOL_TARGETS);
+    do {
+        const char *label = tk_sim_word(r, "a label");
+        if (labels.n == 4096) {
+            tk_sim_refuse(r, "more than 4096 branch targets");
+        }
+        tk_vec_push(r->arena, &labels, label);
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, ";");
+    s->labels = labels.at;
+    s->value = labels.n;
+}
+
 // A label, or an instruction with or without a guard.
 static void read_statement(tk_sim_reader *r) {
     uint8_t guard = 0;
@@ -308,6 +323,10 @@ static void read_statement(tk_sim_reader *r) {
     if (r->token.kind == TK_SIM_TOKEN_WORD && r->at < r->end && *r->at == ':') {
         const char *name = tk_sim_word(r, "a label");
         tk_sim_expect(r, ":");
+        if (tk_sim_accept(r, ".branchtargets")) {
+            read_targets(r, name);
+            return;
+        }
         tk_sim_declare(r, name, TK_SIM_SYMBOL_LABEL)->value = r->entry->code.n;
         return;
     }

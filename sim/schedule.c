@@ -121,6 +121,7 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
         }
         put_pc(w, mask, w->target);
         break;
+    case TK_SIM_GO:
     case TK_SIM_WAIT:
         break;
     case TK_SIM_JOINED:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Random programs on a GPU against the CPU, and launches repeated on a GPU; run by gpu_worker.py for scripts/gpu-suite.
 #
+#     gpu_programs.py compare FIRST COUNT SECONDS   runs these, until the time is over: for the simulator's tests
 #     gpu_programs.py show SEED         prints that program as it runs here
 #     gpu_programs.py shrink SEED ...   prints the shortest of them, made smaller as long as they give other bits
 import math
@@ -116,6 +117,21 @@ def shrink_mode(*seeds):
         print(random_programs.shrink(program(seed)[0].source, lambda source: time.monotonic() < until and fails(seed, source)), flush=True)
 
 
+def compare_mode(first, count, seconds):
+    until, ran, failed = time.monotonic() + seconds, 0, 0
+    for seed in range(first, first + count):
+        if time.monotonic() > until:
+            break
+        ran += 1
+        try:
+            compare(seed)
+        except (AssertionError, tkclib.TkcError) as e:
+            failed += not isinstance(e, tkclib.Refused)
+            print(f"program {seed}: {e}", flush=True)
+    print(f"{ran} programs, {failed} failed")
+    sys.exit(failed > 0 or ran < min(count, 10))
+
+
 # ---- Repeated launches --------------------------------------------------------------------------
 
 REPEATED = {
@@ -167,4 +183,4 @@ REPEATS = [(name, warps) for name in REPEATED for warps in (1, 4, 32)]
 
 
 if __name__ == "__main__":
-    {"shrink": shrink_mode, "show": lambda seed: print(program(seed)[0].source)}[sys.argv[1]](*map(int, sys.argv[2:]))
+    {"shrink": shrink_mode, "compare": compare_mode, "show": lambda seed: print(program(seed)[0].source)}[sys.argv[1]](*map(int, sys.argv[2:]))

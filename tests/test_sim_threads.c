@@ -52,6 +52,20 @@ Test(sim_threads, loop_and_divergence) {
     sim_close(e);
 }
 
+Test(sim_threads, branches_by_index) {
+    static const char text[] = "mov.b64 %d1, 7; and.b32 %r1, %t, 3;\n"
+                               "$L_brx_0: .branchtargets A, B, A;\n"
+                               "setp.eq.u32 %p1, %r1, 3; @!%p1 brx.idx %r1, $L_brx_0;\n"
+                               "bra OUT; A: mov.b64 %d1, 20; bra.uni OUT; B: mov.b64 %d1, 30;\n"
+                               "OUT: st.global.b64 [%at], %d1;";
+    sim_env *e = good(64, "", text);
+    EACH(e, 64, k % 4 == 3 ? 7 : k % 4 == 1 ? 30 : 20)
+    sim_close(e);
+    e = sim_open();
+    bool ok = sim_run(e, 32, "T: .branchtargets A;\nbrx.idx %t, T;\nA:");
+    FAULT(e, ok, "12: [branch-index]", "thread 1 of", "label 1 of 1");
+}
+
 // A thread that spins at a smaller pc than the one it waits for does not starve it.
 Test(sim_threads, spinning_gives_way) {
     sim_env *e = good(32, "",

@@ -11,6 +11,7 @@
 # end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or
 # shipped file. TKC_TEST_CACHE=folder keeps what is compiled for a GPU. TKC_TEST_EXACT=1 gives each buffer an allocation of its own size, for
 # compute-sanitizer. TKC_TEST_DRY=1 compiles for "cuda" and launches there, on a driver that runs nothing, but takes results from the CPU.
+# TKC_TEST_DEVICE=sim runs them on the simulator, on the arrays themselves; TKC_TEST_SEED=n chooses its schedule.
 import atexit
 import collections
 import ctypes
@@ -57,7 +58,7 @@ class ParamInfo_(ctypes.Structure):
 
 class LaunchOptions_(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("check", ctypes.c_bool), ("stop", ctypes.c_void_p),
-                ("stream", ctypes.c_void_p)]
+                ("stream", ctypes.c_void_p), ("seed", ctypes.c_uint64)]
 
 
 class Build_(ctypes.Structure):
@@ -85,6 +86,7 @@ class DeviceError(TkcError):
 DEVICE = os.environ.get("TKC_TEST_DEVICE", "cpu")
 WARPS = os.environ.get("TKC_TEST_WARPS")  # may be set anew: counts for kernels made after
 CACHE = os.environ.get("TKC_TEST_CACHE")
+SEED = int(os.environ.get("TKC_TEST_SEED", "0"))  # of the simulator's schedule
 EXACT = os.environ.get("TKC_TEST_EXACT") == "1"
 DRY = os.environ.get("TKC_TEST_DRY") == "1"
 REFUSALS = ("cannot be compiled for",)  # in the texts of refusals
@@ -435,9 +437,9 @@ class Kernel:
         if unknown:
             raise TypeError(f"no parameters {sorted(unknown)}; there are {self.params}")
         args = (Arg_ * max(len(self.params), 1))(*[_arg(given.get(name)) for name in self.params])
-        if device == "cpu":
+        if device.startswith(("cpu", "sim")):  # their memory is the host's
             start = time.perf_counter()
-            self.launch(device, args, self.check)
+            self.launch(device, args, self.check and device == "cpu")
             spent["cpu"] += time.perf_counter() - start
             return
         tensors = [x for x in given.values() if isinstance(x, (np.ndarray, Array))]
@@ -454,7 +456,7 @@ class Kernel:
             self.on("cpu", **given)
 
     def launch(self, device, args, check):
-        options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=check, stop=None, stream=None)
+        options = LaunchOptions_(size=ctypes.sizeof(LaunchOptions_), check=check, stop=None, stream=None, seed=SEED)
         library().call("tkc_launch", self.handle, library().device(device), args, ctypes.c_size_t(len(self.params)),
                        ctypes.byref(options))
 
