@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// mma.sync: D = A B + C of matrices that lie in the registers of a warp, m x k, k x n, m x n.
+//
+// Fragments. g is lane / 4, q is lane % 4; a register of A or B has e = 32 / bits elements of
+// successive k. Register i, element b of A: row g + 8 (i % 2), k = e q + b + 4 e (i / 2); of B:
+// column g, k = e q + b + 4 e i. C and D: row g + 8 (i / 2), column 2 q + i % 2; two f16 of a row
+// share a register.
+#include "sim/exec.h"
+#include "sim/floats.h"
+#include "sim/mma.h"
+
+#include <math.h>
+
+enum { M = 16, N = 8 };
+
+typedef struct operands {
+    float a[M][TK_SIM_MMA_MOST], b[N][TK_SIM_MMA_MOST];
+    int32_t ia[M][TK_SIM_MMA_MOST], ib[N][TK_SIM_MMA_MOST];
+} operands;
+
+static unsigned depth(const tk_sim_inst *i) {
+    return tk_sim_has(i, TK_SIM_MOD_M16N8K4)    ? 4
+           : tk_sim_has(i, TK_SIM_MOD_M16N8K8)  ? 8
+           : tk_sim_has(i, TK_SIM_MOD_M16N8K16) ? 16
+           : tk_sim_has(i, TK_SIM_MOD_M16N8K32) ? 32
+                                                : 0;
+}
+
+static int32_t integer(tk_sim_type t, uint32_t bits) {
+    return t == TK_SIM_S8 ? (int8_t)(uint8_t)bits : (int32_t)(bits & 0xff);
+}
+
+// One register: `e` elements of successive k, into rows of floats or integers.
+static void spread(tk_sim_type t, uint32_t reg, float *f, int32_t *x) {
+    unsigned bits = tk_sim_types[t].bits;
+    for (unsigned b = 0; b < 32 / bits; b++) {
+        uint32_t element = bits == 32 ? reg : reg >> b * bits & ((1u << bits) - 1);
+        if (tk_sim_types[t].kind == 'f') {
+            f[b] = tk_sim_mma_float(t, element);
+        } else {
+            x[b] = integer(t, element);
+        }
+    }
+}
+
+static void collect(const tk_sim_warp *w, const tk_sim_inst *i, operands *o) {
+    tk_sim_type ta = (tk_sim_type)i->type[1], tb = (tk_sim_type)i->type[2];
+    unsigned e = 32u / tk_sim_types[ta].bits;
+    for (unsigned r = 0; r < tk_sim_count_of(i, 1); r++) {
+        const uint64_t *a = tk_sim_get(w, tk_sim_operand(i, 1) + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            unsigned row = l / 4 + 8 * (r % 2), k = e * (l % 4) + 4 * e * (r / 2);
+            spread(ta, (uint32_t)a[l], &o->a[row][k], &o->ia[row][k]);
+        }
+    }
+    for (unsigned r = 0; r < tk_sim_count_of(i, 2); r++) {
+        const uint64_t *b = tk_sim_get(w, tk_sim_operand(i, 2) + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            unsigned k = e * (l % 4) + 4 * e * r;
+            spread(tb, (uint32_t)b[l], &o->b[l / 4][k], &o->ib[l / 4][k]);
+        }
+    }
+}
+
+static uint32_t element(const tk_sim_inst *i, const operands *o, unsigned row, unsigned col,
+                        uint32_t c) {
+    unsigned k = depth(i);
+    if (i->type[0] == TK_SIM_S32) {
+        return tk_sim_mma_dot_int(c, o->ia[row], o->ib[col], k,
+                                  tk_sim_has(i, TK_SIM_MOD_SATFINITE));
+    }
+    return tk_sim_mma_dot((tk_sim_type)i->type[0], c, o->a[row], o->b[col], k);
+}
+
+static tk_sim_flow run_mma(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    operands o;
+    tk_sim_flow flow;
+    if (!tk_sim_whole_warp(w, i, mask, &flow)) {
+        return flow;
+    }
+    collect(w, i, &o);
+    bool half = i->type[0] == TK_SIM_F16;
+    const tk_sim_arg *d = tk_sim_operand(i, 0), *c = tk_sim_operand(i, 3);
+    for (unsigned r = 0; r < tk_sim_count_of(i, 0); r++) {
+        const uint64_t *from = tk_sim_get(w, &c[r]);
+        uint64_t *to = tk_sim_put(w, &d[r]);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            unsigned row = l / 4 + 8 * (half ? r : r / 2), col = l % 4 * 2;
+            uint32_t x = (uint32_t)from[l];
+            if (half) {
+                uint32_t high = element(i, &o, row, col + 1, x >> 16);
+                to[l] = high << 16 | element(i, &o, row, col, x & 0xffff);
+            } else {
+                to[l] = element(i, &o, row, col + r % 2, x);
+            }
+        }
+    }
+    return flow;
+}
+
+// Registers of A, B, D for the shape; those of C are as those of D.
+static bool counts_fit(const tk_sim_inst *i, unsigned a, unsigned b, unsigned d) {
+    return tk_sim_count_of(i, 0) == d && tk_sim_count_of(i, 1) == a && tk_sim_count_of(i, 2) == b &&
+           tk_sim_count_of(i, 3) == d && i->type[0] == i->type[3];
+}
+
+tk_sim_exec *tk_sim_bind_mma(const tk_sim_inst *i) {
+    unsigned bits = tk_sim_types[i->type[1]].bits, b = depth(i) * bits / 128;
+    bool same = i->type[1] == i->type[2] || bits == 8;
+    return same && counts_fit(i, 2 * b, b, i->type[0] == TK_SIM_F16 ? 2 : 4) ? run_mma : NULL;
+}
+
+// ---- m8n8k4 of f64: fused, in the order of k
+
+static tk_sim_flow run_mma_f64(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    tk_sim_flow flow;
+    if (!tk_sim_whole_warp(w, i, mask, &flow)) {
+        return flow;
+    }
+    uint64_t a[TK_SIM_LANES], b[TK_SIM_LANES];
+    memcpy(a, tk_sim_get(w, tk_sim_operand(i, 1)), sizeof a);
+    memcpy(b, tk_sim_get(w, tk_sim_operand(i, 2)), sizeof b);
+    for (unsigned r = 0; r < 2; r++) {
+        const uint64_t *c = tk_sim_get(w, tk_sim_operand(i, 3) + r);
+        uint64_t *d = tk_sim_put(w, tk_sim_operand(i, 0) + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            double s = tk_f64_of_bits(c[l]);
+            for (unsigned k = 0; k < 4; k++) {
+                s = fma(tk_f64_of_bits(a[l / 4 * 4 + k]),
+                        tk_f64_of_bits(b[(l % 4 * 2 + r) * 4 + k]), s);
+            }
+            d[l] = tk_f64_bits(s);
+        }
+    }
+    return flow;
+}
+tk_sim_exec *tk_sim_bind_mma_f64(const tk_sim_inst *i) {
+    return counts_fit(i, 1, 1, 2) ? run_mma_f64 : NULL;
+}
