@@ -50,6 +50,7 @@ typedef struct tk_sim_warp {
     uint32_t joined;                   // set by an executor that answers JOINED
     uint32_t carry;                    // of add.cc and the like, a bit a lane
     bool yields;                       // the warp gives way to others
+    bool gives_up;                     // a wait for an mbarrier has taken its time
     uint32_t turns;                    // taken by the running group while others could run
 } tk_sim_warp;
 
@@ -61,6 +62,16 @@ typedef struct tk_sim_barrier {
     bool everyone;          // it is for the whole block
 } tk_sim_barrier;
 
+typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
+    uint32_t offset, by;         // by: the thread that initialised it
+    uint32_t expected;           // arrivals of a phase
+    uint32_t left;               // of this phase
+    uint32_t phase;              // its number
+    int64_t bytes;               // that are expected still
+    bool valid;
+    bool fenced; // asynchronous copies may use it
+} tk_sim_mbarrier;
+
 typedef struct tk_sim_block {
     struct tk_sim_grid *grid;
     uint64_t number;
@@ -70,6 +81,8 @@ typedef struct tk_sim_block {
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     struct tk_sim_shadow *shadow;
     struct tk_sim_async *async;
+    TK_VEC(tk_sim_mbarrier) mbarrier;
+    uint32_t timeouts;    // of waits, one after another, while nothing happened to an mbarrier
     unsigned char *local; // [threads][local_bytes]
     tk_sim_barrier barrier[TK_SIM_BARRIERS];
     uint32_t live; // warps with a thread that has not ended
@@ -190,6 +203,25 @@ void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes);
 // Ends the lanes' copies but for their `most` last groups; all: also those of no group. False after
 // a fault.
 bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all);
+
+// ---- Barriers in shared memory (mbarrier.c)
+
+bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                          uint32_t count);
+// Where the operand's barrier lies in shared memory, after all checks; UINT32_MAX after a fault.
+uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                const tk_sim_arg *a, tk_sim_access access);
+tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                    uint32_t offset); // NULL after a fault
+// More bytes are expected; less than 0: have come. False after a fault.
+bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                           int64_t more);
+bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                            uint32_t count, bool drop);
+// The lane has seen that the phase before the present one is complete.
+void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m);
+// What these lanes initialised may be used by asynchronous copies.
+void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
 
 // ---- The parts
 

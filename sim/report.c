@@ -77,7 +77,7 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
         tk_sim_fail_note(g, i, "%s waits at the barrier of the cluster", who);
         return;
     case TK_SIM_WAIT_ASYNC:
-        tk_sim_fail_note(g, i, "%s waits for asynchronous work", who);
+        tk_sim_fail_note(g, i, "%s waits at an mbarrier", who);
         return;
     case TK_SIM_WAIT_WARP:
     case TK_SIM_WAIT_NONE:

@@ -10,6 +10,7 @@
 enum {
     MAX_RESIDENT = 4,
     QUANTUM = 1 << 14, // of seed 0: a warp that spins gives way at last
+    TIMEOUTS = 64,     // of waits, before a block counts as stuck
     STARVED = 4096,    // instructions of one group of threads while others of its warp could run
 };
 
@@ -223,7 +224,7 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
     memset(w->wait, 0, sizeof w->wait);
     w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
     w->waiting = w->carry = w->turns = 0;
-    w->yields = false;
+    w->yields = w->gives_up = false;
 }
 
 // What a block finds in its registers and memory is of no use, and differs from seed to seed.
@@ -238,6 +239,7 @@ static void start_block(tk_sim_grid *g, tk_sim_block *b) {
     b->live = b->nwarp;
     b->turn = 0;
     b->running = true;
+    b->mbarrier.n = b->timeouts = 0;
     memset(b->barrier, 0, sizeof b->barrier);
     memset(b->shared, garbage, g->shared_bytes);
     memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
@@ -260,6 +262,22 @@ static tk_sim_warp *pick_warp(tk_sim_block *b, uint32_t from) {
         }
     }
     return NULL;
+}
+
+// Where nobody can go on, waits with a time limit end. False: there are none, or this has been
+// tried again and again and nothing came of it.
+static bool time_out(tk_sim_block *b) {
+    bool any = false;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        tk_sim_warp *w = &b->warp[k];
+        TK_SIM_EACH(l, w->waiting) { w->gives_up = w->gives_up || w->wait[l] == TK_SIM_WAIT_ASYNC; }
+        any = any || w->gives_up;
+    }
+    if (!any || ++b->timeouts > TIMEOUTS) {
+        return false;
+    }
+    tk_sim_wake(b);
+    return true;
 }
 
 static tk_sim_block *pick_block(tk_sim_grid *g) {
@@ -287,6 +305,9 @@ static bool run_block(tk_sim_grid *g, tk_sim_block *b) {
     uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, b->nwarp) : b->turn;
     tk_sim_warp *w = pick_warp(b, from);
     if (!w) {
+        if (time_out(b)) {
+            return true;
+        }
         tk_sim_report_stuck(b);
         return false;
     }

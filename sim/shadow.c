@@ -12,7 +12,7 @@
 // threads of a warp share a row until they synchronise one by one.
 #include "sim/machine.h"
 
-enum { CELL = 3, POINTS = 64, EPOCHS = 0xffff, CLOCKS = 0xffff };
+enum { CELL = 3, POINTS = TK_SIM_BARRIERS + 128, EPOCHS = 0xffff, CLOCKS = 0xffff };
 
 typedef struct record {
     uint16_t epoch; // 0: none

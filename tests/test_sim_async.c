@@ -180,3 +180,65 @@ Test(sim_async, matrices_take_whole_warps) {
     fault("mov.b64 %d1, %base; ldmatrix.sync.aligned.m8n8.x1.b16 %r2, [%d1];", "out-of-bounds",
           "outside shared memory");
 }
+
+// ---- Barriers in shared memory
+
+#define BAR ".shared .align 8 .b8 tile[16];"
+#define INIT(count)                                                                                \
+    "setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared::cta.b64 [tile], " count "; bar.sync 0;\n"
+
+Test(sim_async, mbarrier_states) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        sim_env *e = sim_open();
+        e->launch.seed = seed;
+        cr_assert(
+            sim_run_shared(e, 1, BAR,
+                           INIT("3") "mbarrier.arrive.shared.b64 %d1, [tile];\n"
+                                     "mbarrier.pending_count.b64 %r1, %d1;\n"
+                                     "mbarrier.test_wait.shared.b64 %p2, [tile], %d1;\n"
+                                     "selp.b32 %r2, 10, 0, %p2; add.s32 %r1, %r1, %r2;\n"
+                                     "mbarrier.arrive.noComplete.shared.b64 %d2, [tile], 1;\n"
+                                     "mbarrier.arrive_drop.shared.b64 %d2, [tile];\n"
+                                     "mbarrier.test_wait.shared.b64 %p2, [tile], %d1;\n"
+                                     "selp.b32 %r2, 100, 0, %p2; add.s32 %r1, %r1, %r2;\n"
+                                     "mbarrier.arrive.shared.b64 _, [tile], 2;\n" // two are left
+                                     "mbarrier.test_wait.parity.shared.b64 %p2, [tile], 1;\n"
+                                     "selp.b32 %r2, 1000, 0, %p2; add.s32 %r1, %r1, %r2;\n"
+                                     "mbarrier.inval.shared.b64 [tile];\n"
+                                     "cvt.u64.u32 %d3, %r1; st.global.b64 [%at], %d3;"),
+            "%s", sim_fault(e));
+        cr_expect_eq(e->word[0], 1103, "%u", (unsigned)e->word[0]);
+        sim_close(e);
+    }
+}
+
+static void barrier_fault(const char *text, const char *id, const char *words) {
+    sim_env *e = sim_open();
+    cr_assert(!sim_run_shared(e, 64, BAR, text), "no fault, expected %s: %s", id, text);
+    cr_expect(strcmp(e->result.fault.id, id) == 0 && strstr(sim_fault(e), words), "%s",
+              sim_fault(e));
+    sim_close(e);
+}
+
+#define WAIT(parity)                                                                               \
+    "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [tile], " parity "; @!%p2 bra W;"
+
+Test(sim_async, mbarrier_faults) {
+    barrier_fault("mbarrier.arrive.shared.b64 _, [tile];", "uninitialised", "nobody has written");
+    barrier_fault(INIT("64") "mbarrier.arrive.shared.b64 _, [tile+8];", "uninitialised", "reads");
+    barrier_fault("st.shared.b64 [tile], 0; bar.sync 0; mbarrier.arrive.shared.b64 _, [tile];",
+                  "mbarrier", "there is no mbarrier");
+    barrier_fault(INIT("0"), "mbarrier", "for 0 arrivals");
+    barrier_fault(INIT("64") "mbarrier.arrive.shared.b64 _, [tile], 65;", "mbarrier-overflow",
+                  "65 arrive at an mbarrier for 64, of which 64 are left");
+    barrier_fault(INIT("1") "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 2000000;",
+                  "mbarrier-overflow", "2000000 bytes");
+    barrier_fault(INIT("65") "mbarrier.arrive.shared.b64 _, [tile];" WAIT("0"), "deadlock",
+                  "waits at an mbarrier");
+    barrier_fault(INIT("64") "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 16;" WAIT("0"),
+                  "deadlock", "waits at an mbarrier");
+    barrier_fault("setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [tile], 64;\n"
+                  "mbarrier.arrive.shared.b64 _, [tile];",
+                  "race", "reads shared memory");
+    barrier_fault("mbarrier.init.b64 [%base], 64;", "mbarrier", "outside shared memory");
+}

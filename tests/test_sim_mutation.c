@@ -92,6 +92,27 @@ static const char pipelined_copy[] =
     "mad.wide.u32 %d4, %r10, 1024, %at; st.global.v2.b32 [%d4], {%r11, %r12};\n"
     "add.s32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 6; @%p1 bra LOOP;\n";
 
+// Half a block fills two slots in turn, the other half uses them; an mbarrier says that a slot is
+// full, another that it is empty.
+static const char mbarrier_ring[] =
+    ".shared .align 8 .b8 bars[32]; .shared .align 4 .b8 slots[512];\n"
+    "mov.u32 %r2, bars; mov.u32 %r3, slots; and.b32 %r1, %t, 63; mov.b32 %r10, 0;\n"
+    "setp.lt.u32 %p1, %t, 64; setp.eq.u32 %p5, %t, 0;\n"
+    "@%p5 mbarrier.init.shared.b64 [%r2], 64; @%p5 mbarrier.init.shared.b64 [%r2+8], 64;\n"
+    "@%p5 mbarrier.init.shared.b64 [%r2+16], 64; @%p5 mbarrier.init.shared.b64 [%r2+24], 64;\n"
+    "bar.sync 0; // x\n"
+    "AGAIN: and.b32 %r4, %r10, 1; mad.lo.u32 %r20, %r4, 8, %r2; mad.lo.u32 %r21, %r4, 256, %r3;\n"
+    "bfe.u32 %r5, %r10, 1, 1; xor.b32 %r6, %r5, 1; @!%p1 bra WF;\n"
+    "WE: mbarrier.try_wait.parity.shared.b64 %p3, [%r20+16], %r6; @!%p3 bra WE; // x\n"
+    "mad.lo.u32 %r7, %r10, 100, %t; mad.lo.u32 %r8, %r1, 4, %r21; st.shared.b32 [%r8], %r7;\n"
+    "mbarrier.arrive.shared.b64 _, [%r20]; // x\n"
+    "bra.uni NEXT;\n"
+    "WF: mbarrier.try_wait.parity.shared.b64 %p3, [%r20], %r5; @!%p3 bra WF; // x\n"
+    "xor.b32 %r8, %r1, 37; mad.lo.u32 %r8, %r8, 4, %r21; ld.shared.b32 %r9, [%r8];\n"
+    "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r20+16]; // x\n"
+    "mad.wide.u32 %d1, %r10, 1024, %at; cvt.u64.u32 %d2, %r9; st.global.b64 [%d1], %d2;\n"
+    "NEXT: add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 6; @%p4 bra AGAIN;\n";
+
 // The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
 // what is deleted stays.
 static const char *mutant(sim_env *e, const char *text, unsigned n) {
@@ -108,7 +129,7 @@ static const char *mutant(sim_env *e, const char *text, unsigned n) {
     for (line = mark; line > text && line[-1] != '\n'; line--) {
     }
     const char *colon = memchr(line, ':', (size_t)(mark - line));
-    line = colon ? colon + 1 : line;
+    line = colon && colon[1] == ' ' ? colon + 1 : line;
     return tk_format(&e->arena, "%.*s\n%s", (int)(line - text), text, mark + 5);
 }
 
@@ -156,3 +177,4 @@ Test(sim_mutation, reduction) { check(reduction, 3); }
 Test(sim_mutation, hand_over) { check(hand_over, 4); }
 Test(sim_mutation, within_warps) { check(within_warps, 2); }
 Test(sim_mutation, pipelined_copy) { check(pipelined_copy, 5); }
+Test(sim_mutation, mbarrier_ring) { check(mbarrier_ring, 5); }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarrier instructions. The state that an arrival gives is the phase's number and, below it, the
+// arrivals that were left.
+//
+// try_wait waits until something happens to a barrier; now and then, and where nobody else can go
+// on, it gives up and answers false, as its time limit allows.
+#include "sim/exec.h"
+
+uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                const tk_sim_arg *a, tk_sim_access access) {
+    uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+    if (tk_sim_resolve(tk_sim_space_of(i, a), &address) != TK_SIM_SHARED &&
+        !tk_sim_has(i, TK_SIM_MOD_BULK)) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier outside shared memory");
+        return UINT32_MAX;
+    }
+    const unsigned char *p = tk_sim_at(w, i, lane, TK_SIM_SHARED, address, 8, access, NULL);
+    return p ? (uint32_t)(p - w->block->shared) : UINT32_MAX;
+}
+
+// Whoever uses a barrier must come after who initialised it, so that a use counts as a read.
+static tk_sim_mbarrier *barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                const tk_sim_arg *a) {
+    uint32_t offset = tk_sim_mbarrier_offset(w, i, lane, a, TK_SIM_READ);
+    return offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, lane, offset);
+}
+
+static tk_sim_flow run_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    TK_SIM_EACH(l, mask) {
+        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0], TK_SIM_WRITE);
+        uint32_t count = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l];
+        if (offset == UINT32_MAX || !tk_sim_mbarrier_init(w, i, l, offset, count)) {
+            return TK_SIM_FAULT;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_init, run_init)
+
+static tk_sim_flow run_inval(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    TK_SIM_EACH(l, mask) {
+        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0], TK_SIM_WRITE);
+        tk_sim_mbarrier *m = offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, l, offset);
+        if (!m) {
+            return TK_SIM_FAULT;
+        }
+        m->valid = false;
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_inval, run_inval)
+
+static tk_sim_flow run_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    bool tx = tk_sim_has(i, TK_SIM_MOD_EXPECT_TX), drop = tk_sim_has(i, TK_SIM_MOD_ARRIVE_DROP);
+    TK_SIM_EACH(l, mask) {
+        tk_sim_mbarrier *m = barrier(w, i, l, tk_sim_operand(i, 1));
+        if (!m) {
+            return TK_SIM_FAULT;
+        }
+        uint32_t given = 1;
+        if (tk_sim_count_of(i, 2)) {
+            given = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[l];
+        }
+        uint64_t state = (uint64_t)m->phase << 32 | m->left;
+        bool ok = (!tx || tk_sim_mbarrier_bytes(w, i, l, m, given)) &&
+                  tk_sim_mbarrier_arrive(w, i, l, m, tx ? 1 : given, drop);
+        if (!ok) {
+            return TK_SIM_FAULT;
+        }
+        tk_sim_put(w, &i->arg[0])[l] = state;
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_arrive, run_arrive)
+
+static tk_sim_flow run_expect(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    TK_SIM_EACH(l, mask) {
+        tk_sim_mbarrier *m = barrier(w, i, l, &i->arg[0]);
+        uint32_t bytes = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l];
+        if (!m || !tk_sim_mbarrier_bytes(w, i, l, m, bytes)) {
+            return TK_SIM_FAULT;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_expect, run_expect)
+
+static tk_sim_flow run_pending(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    const uint64_t *a = tk_sim_get(w, &i->arg[1]);
+    uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    TK_SIM_EACH(l, mask) { d[l] = (uint32_t)a[l]; }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_pending, run_pending)
+
+static bool complete(const tk_sim_inst *i, const tk_sim_mbarrier *m, uint64_t x) {
+    return tk_sim_has(i, TK_SIM_MOD_PARITY) ? (m->phase & 1) != (x & 1) : m->phase != x >> 32;
+}
+
+static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint32_t done = 0;
+    TK_SIM_EACH(l, mask) {
+        const tk_sim_mbarrier *m = barrier(w, i, l, tk_sim_operand(i, 1));
+        if (!m) {
+            return TK_SIM_FAULT;
+        }
+        bool is = complete(i, m, tk_sim_get(w, tk_sim_operand(i, 2))[l]);
+        if (is) {
+            tk_sim_mbarrier_waited(w, l, m);
+        }
+        done |= (uint32_t)is << l;
+    }
+    bool blocks = tk_sim_has(i, TK_SIM_MOD_TRY_WAIT) && !done;
+    if (blocks && !w->gives_up && tk_sim_random(w->grid, 8) != 1) {
+        w->waiting |= mask;
+        TK_SIM_EACH(l, mask) {
+            w->wait[l] = TK_SIM_WAIT_ASYNC;
+            w->pc[l] = tk_sim_index(w, i);
+        }
+        return TK_SIM_WAIT;
+    }
+    w->gives_up = false;
+    w->yields = done != mask;
+    tk_sim_put_pred(w, &i->arg[0], done, mask);
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_wait, run_wait)
+
+static tk_sim_flow run_fence_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    (void)i;
+    tk_sim_mbarrier_fence(w, mask);
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(fence_mbarrier_init, run_fence_init)

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers in shared memory: phases, arrivals that are left, bytes that are expected.
+//
+// A phase is complete when no arrival is left and no byte is expected; the next one begins at once.
+// What came before an arrival is before what follows a wait for its phase: each barrier has two
+// points of the shadow, one for the phases of each parity.
+#include "sim/machine.h"
+
+enum { MOST = 64, MOST_COUNT = (1 << 20) - 1 };
+
+static uint32_t point_of(const tk_sim_block *b, const tk_sim_mbarrier *m, uint32_t phase) {
+    return TK_SIM_BARRIERS + 2 * (uint32_t)(m - b->mbarrier.at) + (phase & 1);
+}
+
+static tk_sim_mbarrier *find(tk_sim_block *b, uint32_t offset) {
+    for (uint32_t k = 0; k < b->mbarrier.n; k++) {
+        if (b->mbarrier.at[k].offset == offset) {
+            return &b->mbarrier.at[k];
+        }
+    }
+    return NULL;
+}
+
+bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                          uint32_t count) {
+    tk_sim_block *b = w->block;
+    tk_sim_mbarrier *m = find(b, offset);
+    if (count == 0 || count > MOST_COUNT || (!m && b->mbarrier.n == MOST)) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier for %u arrivals, as number %u of %d",
+                    count, b->mbarrier.n + 1, MOST);
+        return false;
+    }
+    if (!m) {
+        tk_vec_push(w->grid->arena, &b->mbarrier, (tk_sim_mbarrier){0});
+        m = &b->mbarrier.at[b->mbarrier.n - 1];
+    }
+    *m = (tk_sim_mbarrier){.offset = offset, .expected = count, .left = count, .valid = true};
+    m->by = tk_sim_thread(w, lane);
+    tk_sim_shadow_clear(b->shadow, point_of(b, m, 0));
+    tk_sim_shadow_clear(b->shadow, point_of(b, m, 1));
+    return true;
+}
+
+tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                    uint32_t offset) {
+    tk_sim_mbarrier *m = find(w->block, offset);
+    if (!m || !m->valid) {
+        tk_sim_fail(w, i, lane, "mbarrier", "there is no mbarrier at 0x%x",
+                    TK_SIM_SHARED_BASE + offset);
+        return NULL;
+    }
+    return m;
+}
+
+void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes) {
+    for (uint32_t k = 0; k < w->block->mbarrier.n; k++) {
+        tk_sim_mbarrier *m = &w->block->mbarrier.at[k];
+        bool mine = m->by / TK_SIM_LANES == w->index && (lanes >> m->by % TK_SIM_LANES & 1);
+        m->fenced = m->fenced || mine;
+    }
+}
+
+static void look(tk_sim_block *b, tk_sim_mbarrier *m) {
+    b->timeouts = 0;
+    if (m->left == 0 && m->bytes == 0) {
+        m->phase++;
+        m->left = m->expected;
+        tk_sim_shadow_clear(b->shadow, point_of(b, m, m->phase));
+        tk_sim_wake(b);
+    }
+}
+
+bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                           int64_t more) {
+    m->bytes += more;
+    if (m->bytes > MOST_COUNT || m->bytes < -MOST_COUNT) {
+        tk_sim_fail(w, i, lane, "mbarrier-overflow", "the mbarrier expects %lld bytes",
+                    (long long)m->bytes);
+        return false;
+    }
+    if (more < 0) { // they have come
+        tk_sim_shadow_release(w->block->shadow, w->index, 1u << lane,
+                              point_of(w->block, m, m->phase));
+        look(w->block, m);
+    }
+    return true;
+}
+
+bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                            uint32_t count, bool drop) {
+    if (count == 0 || count > m->left || (drop && m->expected <= count)) {
+        tk_sim_fail(w, i, lane, "mbarrier-overflow",
+                    "%u arrive at an mbarrier for %u, of which %u are left in this phase", count,
+                    m->expected, m->left);
+        return false;
+    }
+    m->left -= count;
+    m->expected -= drop ? count : 0;
+    tk_sim_shadow_release(w->block->shadow, w->index, 1u << lane, point_of(w->block, m, m->phase));
+    look(w->block, m);
+    return true;
+}
+
+void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m) {
+    tk_sim_shadow_acquire(w->block->shadow, w->index, 1u << lane,
+                          point_of(w->block, m, m->phase - 1));
+}
