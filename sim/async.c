@@ -21,8 +21,13 @@ typedef TK_VEC(copy) copies;
 
 struct tk_sim_async {
     tk_arena *arena;
-    uint32_t nword, flying;
+    uint32_t nword;
+    uint32_t flying;            // words that copies in flight write or read
     const tk_sim_inst **writer; // [nword]: what writes a word; NULL: nothing in flight does
+    const tk_sim_inst **reader; // [nword]: a bulk copy that reads it
+    uint64_t now, *written;     // [nword]: when a thread last wrote it; 0: fenced or not at all
+    uint16_t *author;           // [nword]: which one
+    uint64_t *fence;            // [threads]: when it last executed fence.proxy.async
     copies *of_warp;
     uint32_t *group; // [threads] groups that were committed
     uint32_t nwarp;
@@ -34,6 +39,10 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
     a->nword = (bytes + 3) / 4;
     a->nwarp = nwarp;
     a->writer = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
+    a->reader = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
+    a->written = TK_NEW_ARRAY(arena, uint64_t, a->nword + 1);
+    a->author = TK_NEW_ARRAY(arena, uint16_t, a->nword + 1);
+    a->fence = TK_NEW_ARRAY(arena, uint64_t, (size_t)nwarp * TK_SIM_LANES);
     a->of_warp = TK_NEW_ARRAY(arena, copies, nwarp);
     a->group = TK_NEW_ARRAY(arena, uint32_t, (size_t)nwarp * TK_SIM_LANES);
     return a;
@@ -41,6 +50,9 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
 
 void tk_sim_async_begin(struct tk_sim_async *a) {
     memset(a->writer, 0, a->nword * sizeof *a->writer);
+    memset(a->reader, 0, a->nword * sizeof *a->reader);
+    memset(a->written, 0, a->nword * sizeof *a->written);
+    memset(a->fence, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->fence);
     memset(a->group, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->group);
     for (uint32_t k = 0; k < a->nwarp; k++) {
         a->of_warp[k].n = 0;
@@ -48,32 +60,76 @@ void tk_sim_async_begin(struct tk_sim_async *a) {
     a->flying = 0;
 }
 
+static void note_write(struct tk_sim_async *a, uint32_t offset, uint32_t bytes, uint32_t thread) {
+    a->now++;
+    for (uint32_t k = offset / 4; k <= (offset + bytes - 1) / 4; k++) {
+        a->written[k] = a->now;
+        a->author[k] = (uint16_t)thread;
+    }
+}
+
+static bool collide(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t word,
+                    tk_sim_access access, const tk_sim_inst *other, const char *use) {
+    const char *does = access == TK_SIM_READ    ? "reads"
+                       : access == TK_SIM_WRITE ? "writes"
+                                                : "updates";
+    tk_sim_fail(w, i, lane, "race",
+                "%s shared memory at 0x%x, which an asynchronous copy %s; nobody has waited for it",
+                does, TK_SIM_SHARED_BASE + word * 4, use);
+    tk_sim_fail_note(w->grid, other, "the copy is here");
+    return false;
+}
+
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
-    const struct tk_sim_async *a = w->block->async;
-    if (a->flying == 0) {
-        return true;
-    }
-    for (uint32_t k = offset / 4; k <= (offset + bytes - 1) / 4; k++) {
+    struct tk_sim_async *a = w->block->async;
+    uint32_t first = offset / 4, last = (offset + bytes - 1) / 4;
+    for (uint32_t k = first; a->flying && k <= last; k++) {
         if (a->writer[k]) {
-            tk_sim_fail(w, i, lane, "race",
-                        "%s shared memory at 0x%x, which an asynchronous copy writes; nobody has "
-                        "waited for it",
-                        access == TK_SIM_READ    ? "reads"
-                        : access == TK_SIM_WRITE ? "writes"
-                                                 : "updates",
-                        TK_SIM_SHARED_BASE + k * 4);
-            tk_sim_fail_note(w->grid, a->writer[k], "the copy is here");
-            return false;
+            return collide(w, i, lane, k, access, a->writer[k], "writes");
         }
+        if (a->reader[k] && access != TK_SIM_READ) {
+            return collide(w, i, lane, k, access, a->reader[k], "reads");
+        }
+    }
+    if (access != TK_SIM_READ) {
+        note_write(a, offset, bytes, tk_sim_thread(w, lane));
     }
     return true;
 }
 
-static void mark(struct tk_sim_async *a, const copy *c, const tk_sim_inst *writer) {
-    for (uint32_t k = 0; k < c->bytes / 4u; k++) {
-        a->writer[c->offset / 4 + k] = writer;
+void tk_sim_async_mark(tk_sim_block *b, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
+                       bool writes) {
+    struct tk_sim_async *a = b->async;
+    const tk_sim_inst **map = writes ? a->writer : a->reader;
+    for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
+        a->flying += (map[k] == NULL && inst) ? 1u : 0;
+        a->flying -= (map[k] && !inst) ? 1u : 0;
+        map[k] = inst;
+        a->written[k] = writes ? 0 : a->written[k];
     }
+}
+
+void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes) {
+    struct tk_sim_async *a = w->block->async;
+    a->now++;
+    TK_SIM_EACH(l, lanes) { a->fence[tk_sim_thread(w, l)] = a->now; }
+}
+
+bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                         uint32_t bytes) {
+    const struct tk_sim_async *a = w->block->async;
+    for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
+        uint64_t when = a->written[k];
+        if (when > a->fence[a->author[k]] && when > a->fence[tk_sim_thread(w, lane)]) {
+            tk_sim_fail(w, i, lane, "proxy",
+                        "an asynchronous copy reads shared memory at 0x%x, which thread %u wrote; "
+                        "there is no fence.proxy.async between",
+                        TK_SIM_SHARED_BASE + k * 4, (unsigned)a->author[k]);
+            return false;
+        }
+    }
+    return true;
 }
 
 void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
@@ -90,20 +146,18 @@ void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint
         memcpy(c.value, from, given);
         c.from = NULL;
     }
-    mark(a, &c, i);
-    a->flying++;
+    tk_sim_async_mark(w->block, offset, bytes, i, true);
     w->grid->count[tk_sim_index(w, i)].async_bytes += given;
     tk_vec_push(a->arena, &a->of_warp[w->index], c);
 }
 
 // False after a fault.
 static bool finish(tk_sim_warp *w, copy *c) {
-    struct tk_sim_async *a = w->block->async;
     if (c->from) {
         memcpy(c->value, c->from, c->given);
     }
-    mark(a, c, NULL);
-    a->flying--;
+    tk_sim_async_mark(w->block, c->offset, c->bytes, NULL, true);
+    note_write(w->block->async, c->offset, c->bytes, tk_sim_thread(w, c->lane));
     memcpy(w->block->shared + c->offset, c->value, c->bytes);
     return tk_sim_shadow_access(w, c->inst, c->lane, c->offset, c->bytes, TK_SIM_WRITE, false);
 }

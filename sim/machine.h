@@ -81,6 +81,7 @@ typedef struct tk_sim_block {
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     struct tk_sim_shadow *shadow;
     struct tk_sim_async *async;
+    struct tk_sim_bulks *bulk;
     TK_VEC(tk_sim_mbarrier) mbarrier;
     uint32_t timeouts;    // of waits, one after another, while nothing happened to an mbarrier
     unsigned char *local; // [threads][local_bytes]
@@ -191,6 +192,14 @@ void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes);
 // ---- Asynchronous copies (async.c)
 
 struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp);
+// In flight: shared memory that a copy writes, or reads; inst NULL: no more.
+void tk_sim_async_mark(tk_sim_block *b, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
+                       bool writes);
+// fence.proxy.async; whether a bulk copy that the lane issues sees what threads have written here:
+// false after a fault.
+void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes);
+bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                         uint32_t bytes);
 void tk_sim_async_begin(struct tk_sim_async *a); // of a block
 // False after a fault: these bytes of shared memory are being written.
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
@@ -222,6 +231,25 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
 void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m);
 // What these lanes initialised may be used by asynchronous copies.
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
+
+// ---- Bulk copies (bulk.c)
+
+typedef struct tk_sim_bulk {
+    const tk_sim_inst *inst;
+    tk_sim_warp *warp;
+    unsigned char *global;
+    uint32_t lane, offset, bytes; // offset: in shared memory
+    uint32_t barrier;             // the mbarrier's offset
+    uint32_t group;               // of its thread
+    bool load;                    // to shared memory
+} tk_sim_bulk;
+struct tk_sim_bulks *tk_sim_bulk_make(tk_arena *arena, uint32_t nwarp);
+void tk_sim_bulk_begin(struct tk_sim_bulks *b); // of a block
+void tk_sim_bulk_issue(tk_sim_bulk x);
+bool tk_sim_bulk_step(tk_sim_block *b); // one copy takes effect; false: there is none
+void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
+bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault
+bool tk_sim_bulk_end(tk_sim_block *b); // all threads have ended; false after a fault
 
 // ---- The parts
 

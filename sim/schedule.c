@@ -204,6 +204,7 @@ static void make_block(tk_sim_grid *g, tk_sim_block *b) {
     b->warp = TK_NEW_ARRAY(g->arena, tk_sim_warp, b->nwarp);
     b->shared = tk_alloc(g->arena, g->shared_bytes + 16);
     b->shadow = tk_sim_shadow_make(g->arena, g->shared_bytes, b->threads);
+    b->bulk = tk_sim_bulk_make(g->arena, b->nwarp);
     b->async = tk_sim_async_make(g->arena, g->shared_bytes, b->nwarp);
     b->local = tk_alloc(g->arena, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
     for (uint32_t k = 0; k < b->nwarp; k++) {
@@ -245,6 +246,7 @@ static void start_block(tk_sim_grid *g, tk_sim_block *b) {
     memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
     tk_sim_shadow_begin(b->shadow);
     tk_sim_async_begin(b->async);
+    tk_sim_bulk_begin(b->bulk);
     for (uint32_t k = 0; k < b->nwarp; k++) {
         start_warp(&b->warp[k], g->entry, b->threads - k * TK_SIM_LANES, garbage);
     }
@@ -305,6 +307,9 @@ static bool run_block(tk_sim_grid *g, tk_sim_block *b) {
     uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, b->nwarp) : b->turn;
     tk_sim_warp *w = pick_warp(b, from);
     if (!w) {
+        if (tk_sim_bulk_step(b)) {
+            return !g->result->fault.id;
+        }
         if (time_out(b)) {
             return true;
         }
@@ -319,7 +324,13 @@ static bool run_block(tk_sim_grid *g, tk_sim_block *b) {
     if (can_run(w)) { // it has had its turn
         b->turn = w->index + 1;
     }
+    if (tk_sim_random(g, 4) == 1 && tk_sim_bulk_step(b) && g->result->fault.id) {
+        return false;
+    }
     if (b->live == 0) {
+        if (!tk_sim_bulk_end(b)) {
+            return false;
+        }
         b->running = false;
     }
     if (g->launch->limit && g->clock > g->launch->limit) {

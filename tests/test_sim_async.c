@@ -242,3 +242,55 @@ Test(sim_async, mbarrier_faults) {
                   "race", "reads shared memory");
     barrier_fault("mbarrier.init.b64 [%base], 64;", "mbarrier", "outside shared memory");
 }
+
+// ---- Bulk copies
+
+#define BULK_SHARED ".shared .align 16 .b8 tile[64]; .shared .align 8 .b8 bar[8];"
+#define BULK_BEGIN                                                                                 \
+    "mov.u32 %r1, tile; mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;\n"
+#define BULK_LOAD                                                                                  \
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%base], 64, [bar];\n"
+#define BULK_STORE "cp.async.bulk.global.shared::cta.bulk_group [%base+64], [%r1], 64;\n"
+
+static void bulk_fault(const char *text, const char *id, const char *words) {
+    sim_env *e = filled(0);
+    cr_assert(!sim_run_shared(e, 1, BULK_SHARED, text), "no fault, expected %s: %s", id, text);
+    cr_expect(strcmp(e->result.fault.id, id) == 0 && strstr(sim_fault(e), words), "%s",
+              sim_fault(e));
+    sim_close(e);
+}
+
+#define BULK_WAIT "W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;\n"
+#define EXPECT    "mbarrier.arrive.expect_tx.shared.b64 _, [bar], "
+
+Test(sim_async, bulk) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        sim_env *e = filled(seed);
+        cr_assert(sim_run_shared(e, 1, BULK_SHARED,
+                                 BULK_BEGIN EXPECT "64;" BULK_LOAD BULK_WAIT BULK_STORE
+                                                   "cp.async.bulk.commit_group;"
+                                                   "cp.async.bulk.wait_group 0;"),
+                  "%s", sim_fault(e));
+        cr_expect_arr_eq(&e->word[0], &e->word[8], 64);
+        sim_close(e);
+    }
+    bulk_fault(BULK_BEGIN EXPECT "64;" BULK_LOAD, "unfinished", "writes its shared memory");
+    bulk_fault(BULK_BEGIN EXPECT "64;" BULK_LOAD "ld.shared.b32 %r2, [%r1];", "race", "reads");
+    bulk_fault(BULK_BEGIN EXPECT "80;" BULK_LOAD BULK_WAIT, "deadlock", "waits at an mbarrier");
+    bulk_fault("mov.u32 %r1, tile; mbarrier.init.shared.b64 [bar], 1;" BULK_LOAD, "proxy",
+               "fence.mbarrier_init");
+    bulk_fault(BULK_BEGIN "add.s32 %r1, %r1, 8;" BULK_LOAD, "misaligned", "16 bytes");
+    bulk_fault(BULK_BEGIN "add.s32 %r1, %r1, 16;" BULK_LOAD, "out-of-bounds", "shared memory");
+    bulk_fault("cp.async.bulk.global.shared::cta.bulk_group [%base], [tile], 24;", "async-operands",
+               "24 bytes");
+    bulk_fault("mov.u32 %r1, tile; st.shared.b64 [%r1], 1;"
+               "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 16;",
+               "uninitialised", "reads");
+    bulk_fault("mov.u32 %r1, tile; st.shared.v2.b64 [%r1], {1, 2};"
+               "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 16;",
+               "proxy", "fence.proxy.async");
+    bulk_fault("mov.u32 %r1, tile; st.shared.v2.b64 [%r1], {1, 2}; fence.proxy.async;"
+               "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 16;"
+               "st.shared.b64 [%r1], 3;",
+               "race", "which an asynchronous copy reads");
+}

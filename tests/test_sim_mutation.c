@@ -113,6 +113,41 @@ static const char mbarrier_ring[] =
     "mad.wide.u32 %d1, %r10, 1024, %at; cvt.u64.u32 %d2, %r9; st.global.b64 [%d1], %d2;\n"
     "NEXT: add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 6; @%p4 bra AGAIN;\n";
 
+// Tiles come by bulk copies, one ahead, and leave by bulk copies, through one slot.
+static const char bulk_ring[] =
+    ".shared .align 16 .b8 bars[16]; .shared .align 16 .b8 slots[1024];\n"
+    ".shared .align 16 .b8 result[512];\n"
+    "setp.eq.u32 %p5, %t, 0; mov.u32 %r2, bars; mov.u32 %r3, slots; mov.b32 %r10, 0;\n"
+    "mov.u32 %r1, result; mad.lo.u32 %r4, %t, 4, %r1; xor.b32 %r5, %t, 37; shl.b32 %r5, %r5, 2;\n"
+    "add.s64 %d1, %base, 8192; mad.wide.u32 %d2, %t, 4, %d1; mov.b64 %d3, %base;\n"
+    "st.global.b32 [%d2], %t; add.s32 %r6, %t, 1000; st.global.b32 [%d2+512], %r6;\n"
+    "add.s32 %r6, %t, 2000; st.global.b32 [%d2+1024], %r6;\n"
+    "add.s32 %r6, %t, 3000; st.global.b32 [%d2+1536], %r6; fence.proxy.async.global;\n"
+    "@%p5 mbarrier.init.shared.b64 [%r2], 1; @%p5 mbarrier.init.shared.b64 [%r2+8], 1;\n"
+    "fence.mbarrier_init.release.cluster; // x\n"
+    "bar.sync 0; // x\n"
+    "@%p5 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 512;\n"
+    "@%p5 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%d1], 512, "
+    "[%r2];\n"
+    "AGAIN: and.b32 %r7, %r10, 1; mad.lo.u32 %r20, %r7, 8, %r2; mad.lo.u32 %r21, %r7, 512, %r3;\n"
+    "xor.b32 %r8, %r7, 1; mad.lo.u32 %r22, %r8, 8, %r2; mad.lo.u32 %r23, %r8, 512, %r3;\n"
+    "add.s64 %d1, %d1, 512; setp.lt.and.u32 %p1, %r10, 3, %p5; bfe.u32 %r9, %r10, 1, 1;\n"
+    "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r22], 512;\n"
+    "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r23], [%d1], 512, "
+    "[%r22];\n"
+    "WF: mbarrier.try_wait.parity.shared.b64 %p3, [%r20], %r9; @!%p3 bra WF; // x\n"
+    "add.s32 %r24, %r21, %r5; ld.shared.b32 %r25, [%r24];\n"
+    "cp.async.bulk.wait_group.read 0; // x\n"
+    "bar.sync 0; // x\n"
+    "st.shared.b32 [%r4], %r25;\n"
+    "fence.proxy.async.shared::cta; // x\n"
+    "bar.sync 0; // x\n"
+    "@%p5 cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r1], 512;\n"
+    "cp.async.bulk.commit_group; // x\n"
+    "add.s64 %d3, %d3, 512;\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra AGAIN;\n"
+    "cp.async.bulk.wait_group 0; // x\n";
+
 // The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
 // what is deleted stays.
 static const char *mutant(sim_env *e, const char *text, unsigned n) {
@@ -178,3 +213,4 @@ Test(sim_mutation, hand_over) { check(hand_over, 4); }
 Test(sim_mutation, within_warps) { check(within_warps, 2); }
 Test(sim_mutation, pipelined_copy) { check(pipelined_copy, 5); }
 Test(sim_mutation, mbarrier_ring) { check(mbarrier_ring, 5); }
+Test(sim_mutation, bulk_ring) { check(bulk_ring, 9); }
