@@ -13,6 +13,7 @@
 #define TK_LOWER_CHUNK_H
 
 #include "ir/pass_util.h"
+#include "lower/lower.h"
 
 typedef struct tk_part {
     unsigned rank;
@@ -77,11 +78,12 @@ typedef struct tk_chunker {
     tk_pass_ctx *c;
     tk_func *f;
     tk_arena *a;               // scratch
-    int64_t most, whole, want; // elements: of a tile that is left alone, of one that a loop carries
-                               // or a product takes in registers, of a part
-    tk_vid n;                  // values there are at the round's beginning
-    uint32_t *pos;             // per value: the number of the op that makes it, in program order
-    tk_op **op;                // by that number; nop of them
+    int64_t most, whole, want; // elements: of a tile that is left alone, of one that a product
+                               // makes or takes in registers, of a part
+    tk_handed_on handed_on;
+    tk_vid n;      // values there are at the round's beginning
+    uint32_t *pos; // per value: the number of the op that makes it, in program order
+    tk_op **op;    // by that number; nop of them
     uint32_t nop;
     TK_VEC(tk_op *) done; // sinks that loops stand for
     uint8_t *need;        // per value: TK_NEED_*

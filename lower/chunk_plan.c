@@ -62,7 +62,20 @@ static bool is_fresh(const tk_chunker *s, const tk_op *load, const tk_op *site, 
 
 // ---- Kept tiles ---------------------------------------------------------------------------------
 
-bool tk_tile_kept(const tk_func *f, tk_vid v, int64_t most) {
+enum { LANES = 32, REGISTERS = 65536, LEAST = 64 }; // of a multiprocessor; elements
+
+tk_handed_on tk_handed_on_by(int64_t warps) {
+    int64_t threads = warps * LANES, share = REGISTERS / threads * 3 / 4;
+    share = share > TK_THREAD_ELEMS ? TK_THREAD_ELEMS : share < LEAST ? LEAST : share;
+    return (tk_handed_on){share * threads, TK_THREAD_ELEMS * threads};
+}
+
+static bool is_product(const tk_func *f, tk_vid v) {
+    const tk_op *op = tk_value_def(f, v);
+    return op && (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED);
+}
+
+bool tk_tile_kept(const tk_func *f, tk_vid v, const tk_handed_on *most) {
     for (;;) {
         const tk_irvalue *x = &f->value.at[v];
         const tk_op *op = x->def ? x->def : x->region ? x->region->owner : NULL;
@@ -72,20 +85,25 @@ bool tk_tile_kept(const tk_func *f, tk_vid v, int64_t most) {
         if (op->code == TK_OP_INSERT || op->code == TK_OP_EMPTY) {
             return true;
         }
-        bool carries = op->code == TK_OP_FOR || op->code == TK_OP_WHILE || op->code == TK_OP_IF;
-        if (!carries || tk_type_elems(x->type) > most) {
-            return carries;
-        }
-        if (op->code == TK_OP_IF) {
-            return tk_tile_kept(f, op->reg[0]->last->opnd[x->index], most) ||
-                   tk_tile_kept(f, op->reg[1]->last->opnd[x->index], most);
+        if (op->code != TK_OP_FOR && op->code != TK_OP_WHILE && op->code != TK_OP_IF) {
+            return false;
         }
         uint32_t bounds = op->code == TK_OP_FOR ? 3 : 0, first = op->code == TK_OP_FOR ? 1 : 0;
-        v = op->opnd[bounds + x->index - (x->def ? 0 : first)];
+        uint32_t which = x->index - (x->def ? 0 : first);
+        tk_vid next = op->reg[op->nreg - 1]->last->opnd[which];
+        tk_vid other = op->reg[0]->last->opnd[op->code == TK_OP_IF ? which : 0];
+        bool product = is_product(f, next) || (op->code == TK_OP_IF && is_product(f, other));
+        if (tk_type_elems(x->type) > (product ? most->product : most->tile)) {
+            return true;
+        }
+        if (op->code == TK_OP_IF) {
+            return tk_tile_kept(f, next, most) || tk_tile_kept(f, other, most);
+        }
+        v = op->opnd[bounds + which];
     }
 }
 
-bool tk_chunk_kept(const tk_chunker *s, tk_vid v) { return tk_tile_kept(s->f, v, s->whole); }
+bool tk_chunk_kept(const tk_chunker *s, tk_vid v) { return tk_tile_kept(s->f, v, &s->handed_on); }
 
 bool tk_part_is_piece(const tk_chunker *s, const tk_type *t, const tk_part *p, bool once) {
     tk_part q = tk_part_whole(t);
@@ -122,6 +140,12 @@ static bool stays(const tk_chunker *s, const tk_op *op) {
            tk_chunk_elems(s, op->res[0]) <= s->whole;
 }
 
+// What is made by an op that hands nothing on can be kept where it is made.
+static bool can_keep(const tk_chunker *s, tk_vid v) {
+    const tk_op *op = tk_value_def(s->f, v);
+    return op && tk_op_info(op->code)->effect != TK_FX_CONTROL;
+}
+
 static bool leaf_kept(plan *p, tk_part_node *x) {
     tk_vec_push(p->s->a, &p->sink->keep, x->v);
     return tk_part_is_piece(p->s, tk_chunk_type(p->s, x->v), &x->part, true);
@@ -139,7 +163,7 @@ static bool expand(plan *p, tk_part_node *x) {
     if (!op) {
         return false;
     }
-    if (op != p->root && (s->need[x->v] & TK_NEED_KEPT) &&
+    if (op != p->root && (s->need[x->v] & TK_NEED_KEPT) && can_keep(s, x->v) &&
         tk_part_is_piece(s, tk_chunk_type(s, x->v), &x->part, true)) {
         return leaf_kept(p, x);
     }
@@ -463,7 +487,7 @@ static void plan_op(tk_chunker *s, tk_op *op, uint32_t at) {
 
 // What a control op hands on: a tile that is carried kept is to be kept where it is made.
 static void hand_on(tk_chunker *s, tk_vid v, tk_vid as) {
-    bool keep = tk_chunk_kept(s, as) && !tk_chunk_kept(s, v) && tk_value_def(s->f, v);
+    bool keep = tk_chunk_kept(s, as) && !tk_chunk_kept(s, v) && can_keep(s, v);
     s->need[v] |= keep ? TK_NEED_KEPT : TK_NEED_WHOLE;
 }
 
@@ -494,7 +518,7 @@ static void plan_region(tk_chunker *s, const tk_region *r, uint32_t *at) {
             plan_region(s, op->reg[i], at);
         }
         --*at;
-        if (op->nreg == 0 && !tk_op_is_terminator(op)) {
+        if (tk_op_info(op->code)->effect != TK_FX_CONTROL) {
             plan_op(s, op, *at);
         }
     }

@@ -31,9 +31,16 @@ void tk_pass_chunk(tk_pass_ctx *c);
 
 enum { TK_THREAD_ELEMS = 256 }; // most elements of a tile that a thread has in registers
 
+// Most elements of a tile that control flow hands on in registers: three quarters of a thread's
+// share of them, and what a product is added to, which is worth all of them.
+typedef struct tk_handed_on {
+    int64_t tile, product;
+} tk_handed_on;
+tk_handed_on tk_handed_on_by(int64_t warps);
+
 // Whether v is a tile that each thread keeps in memory, not in registers: one made of parts
-// (`empty`, `insert`), or one of more than `most` elements that control flow hands on.
-bool tk_tile_kept(const tk_func *f, tk_vid v, int64_t most);
+// (`empty`, `insert`), or a larger one than these that control flow hands on.
+bool tk_tile_kept(const tk_func *f, tk_vid v, const tk_handed_on *most);
 
 // Tiles get layouts (pass_layout.c). The module's attrs.warps says how many warps run a program;
 // where it is 0 it becomes the default.

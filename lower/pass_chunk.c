@@ -7,8 +7,8 @@
 // keeps: every value, bit for bit, but for the order of float sums and products
 // needs: inline; the module's warps
 // when not: extents that are no powers of two; ops that need all of a tile at once (sort, topk,
-//           reduce_fn, scan_fn) and what they are made of; products and carried tiles of at most
-//           256 elements a thread
+//           reduce_fn, scan_fn) and what they are made of; products of at most 256 elements a
+//           thread, carried tiles of at most three quarters of its registers
 //
 // Each sink (chunk.h) becomes a loop, which makes what it needs of its operands anew, part by part.
 // Sinks that do not wait for each other share one. So a row whose maximum is needed before its sum
@@ -128,6 +128,10 @@ static void function(tk_pass_ctx *c, tk_func *f) {
     tk_chunker s = {.c = c, .f = f, .a = c->scratch};
     s.most = most * threads;
     s.whole = most * (TK_THREAD_ELEMS / LEFT_ALONE) * threads;
+    s.handed_on = tk_handed_on_by(m->attrs.warps);
+    if (m->thread_elems > 0) {
+        s.handed_on = (tk_handed_on){s.whole, s.whole};
+    }
     s.want = most * PER_THREAD >= LEFT_ALONE ? most * PER_THREAD / LEFT_ALONE * threads : threads;
     survey v = {.f = f};
     tk_func_walk(f, look, &v);

@@ -9,10 +9,11 @@
 #include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
-enum { ALIGN = 16, LANES = 32 };
+enum { ALIGN = 16 };
 
 bool tk_emit_is_kept(const tk_emit *e, tk_vid v) {
-    return tk_tile_kept(e->f, v, (int64_t)TK_THREAD_ELEMS * LANES * e->warps);
+    const tk_handed_on most = tk_handed_on_by(e->warps);
+    return tk_tile_kept(e->f, v, &most);
 }
 
 // ---- Memory -------------------------------------------------------------------------------------

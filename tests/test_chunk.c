@@ -178,7 +178,8 @@ static void look(void *user, tk_op *op) {
     for (uint32_t i = 0; i < op->nres; i++) {
         const tk_type *t = tk_value_type(l->f, op->res[i]);
         int64_t n = tk_type_is_tile(t) ? tk_type_elems(t) : 0;
-        bool kept = n && tk_tile_kept(l->f, op->res[i], 4 * LANES);
+        const tk_handed_on handed_on = {4 * LANES, 4 * LANES};
+        bool kept = n && tk_tile_kept(l->f, op->res[i], &handed_on);
         l->most = !kept && n > l->most ? n : l->most;
     }
 }
