@@ -148,6 +148,40 @@ static const char bulk_ring[] =
     "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra AGAIN;\n"
     "cp.async.bulk.wait_group 0; // x\n";
 
+// C = A B of f16, 64 x 64 times 64 x 8: each warp has 16 rows. B comes whole, A in steps of 16
+// columns through two slots, by cp.async; fragments by ldmatrix.
+static const char tensor_matmul[] =
+    ".shared .align 16 .b8 b[1024]; .shared .align 16 .b8 a[4096];\n"
+    "mov.u32 %r1, b; mov.u32 %r2, a; mov.b32 %r10, 0; setp.lt.u32 %p1, %t, 64;\n"
+    "add.s64 %d1, %base, 16384; mad.wide.u32 %d2, %t, 16, %d1; mov.b64 %d3, %d2;\n"
+    "FILL: mad.lo.u32 %r3, %r10, 7, %t; and.b32 %r3, %r3, 3; mul.lo.u32 %r3, %r3, 0x01000100;\n"
+    "add.u32 %r4, %r3, 0x38003c00; add.u32 %r5, %r3, 0x3800b800; add.u32 %r6, %r3, 0xbc003400;\n"
+    "st.global.v4.b32 [%d3], {%r4, %r5, %r6, %r4}; add.s64 %d3, %d3, 2048;\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 5; @%p4 bra FILL;\n"
+    "mad.lo.u32 %r3, %t, 16, %r1; mad.lo.u32 %r4, %t, 16, %r2; add.s64 %d4, %d2, 8192;\n"
+    "@%p1 cp.async.cg.shared.global [%r3], [%d4], 16;\n"
+    "cp.async.cg.shared.global [%r4], [%d2], 16;\n"
+    "cp.async.commit_group; // x\n"
+    "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; mov.b32 %r10, 0;\n"
+    "and.b32 %r5, %t, 31; shr.u32 %r6, %t, 5; and.b32 %r7, %r5, 15; shr.u32 %r8, %r5, 4;\n"
+    "shl.b32 %r9, %r6, 9; mad.lo.u32 %r9, %r7, 32, %r9; mad.lo.u32 %r9, %r8, 16, %r9;\n"
+    "add.u32 %r9, %r9, %r2; mad.lo.u32 %r11, %r7, 16, %r1;\n"
+    "STEP: and.b32 %r12, %r10, 1; shl.b32 %r12, %r12, 11; xor.b32 %r13, %r12, 2048;\n"
+    "add.s64 %d2, %d2, 2048; setp.lt.u32 %p2, %r10, 3; add.u32 %r14, %r4, %r13;\n"
+    "@%p2 cp.async.cg.shared.global [%r14], [%d2], 16;\n"
+    "cp.async.commit_group; // x\n"
+    "cp.async.wait_group 1; // x\n"
+    "bar.sync 0; // x\n"
+    "add.u32 %r15, %r9, %r12;\n"
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20, %r21, %r22, %r23}, [%r15];\n"
+    "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r24, %r25}, [%r11];\n"
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r20, %r21, %r22, "
+    "%r23}, {%r24, %r25}, {%f0, %f1, %f2, %f3};\n"
+    "add.u32 %r11, %r11, 256;\n"
+    "bar.sync 0; // x\n"
+    "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra STEP;\n"
+    "mad.wide.u32 %d5, %t, 16, %base; st.global.v4.b32 [%d5], {%f0, %f1, %f2, %f3};\n";
+
 // The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
 // what is deleted stays.
 static const char *mutant(sim_env *e, const char *text, unsigned n) {
@@ -214,3 +248,4 @@ Test(sim_mutation, within_warps) { check(within_warps, 2); }
 Test(sim_mutation, pipelined_copy) { check(pipelined_copy, 5); }
 Test(sim_mutation, mbarrier_ring) { check(mbarrier_ring, 5); }
 Test(sim_mutation, bulk_ring) { check(bulk_ring, 9); }
+Test(sim_mutation, tensor_matmul) { check(tensor_matmul, 5); }
