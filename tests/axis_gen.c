@@ -75,10 +75,7 @@ static void constant(axis_gen *g, tk_dtype t) {
     static const int64_t near[] = {0,  1,  2,  3,   4,  7,  8,  15, 16,  32,
                                    63, 64, 96, 100, -1, -2, -4, -8, -16, -7};
     unsigned bits = tk_dtype_bits(t);
-    int64_t least = tk_dtype_is_signed(t) ? -(int64_t)(UINT64_C(1) << (bits - 1)) : 0;
-    if (t == TK_I64) {
-        least = INT64_MIN;
-    }
+    int64_t least = tk_dtype_is_signed(t) ? -(int64_t)(UINT64_MAX >> (65 - bits)) - 1 : 0;
     uint64_t most = tk_dtype_is_signed(t) ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits);
     if (t == TK_BOOL) {
         say(g, axis_pick(g, 2) ? "true" : "false");
