@@ -136,6 +136,9 @@ enum { // bits of tk_op_attrs
     TK_A_PART = 1048576,
 };
 unsigned tk_op_attrs(tk_opcode code);
+// What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for
+// +0 would make +0 of -0. `all` and `and` are of bools.
+tk_const tk_kind_identity(tk_kindattr kind, tk_dtype t);
 
 typedef struct tk_op {
     tk_opcode code;

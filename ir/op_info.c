@@ -132,3 +132,25 @@ static unsigned structural_attrs(tk_opcode code) {
 }
 
 unsigned tk_op_attrs(tk_opcode code) { return info[code].elementwise ? 0 : structural_attrs(code); }
+
+tk_const tk_kind_identity(tk_kindattr kind, tk_dtype t) {
+    switch (kind) {
+    case TK_K_PROD:
+        return tk_const_i64(t, 1);
+    case TK_K_MIN:
+        return tk_const_greatest(t);
+    case TK_K_MAX:
+        return tk_const_least(t);
+    case TK_K_ALL:
+    case TK_K_AND:
+        return tk_const_bool(true);
+    case TK_K_SUM:
+    case TK_K_ADD:
+    case TK_K_ANY:
+    case TK_K_OR:
+    case TK_K_XOR:
+    case TK_K_XCHG:
+        break;
+    }
+    return tk_dtype_is_float(t) ? tk_const_f64(t, -0.0) : (tk_const){t, 0};
+}

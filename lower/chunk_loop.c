@@ -126,29 +126,6 @@ static tk_opcode combine_of(tk_kindattr kind) {
     return TK_OP_XOR;
 }
 
-// What changes nothing, bit for bit: of float sums that is -0.
-static tk_const identity(tk_kindattr kind, tk_dtype t) {
-    switch (kind) {
-    case TK_K_PROD:
-        return tk_const_i64(t, 1);
-    case TK_K_MIN:
-        return tk_const_greatest(t);
-    case TK_K_MAX:
-        return tk_const_least(t);
-    case TK_K_ALL:
-    case TK_K_AND:
-        return tk_const_bool(true);
-    case TK_K_SUM:
-    case TK_K_ADD:
-    case TK_K_ANY:
-    case TK_K_OR:
-    case TK_K_XOR:
-    case TK_K_XCHG:
-        break;
-    }
-    return tk_dtype_is_float(t) ? tk_const_f64(t, -0.0) : (tk_const){t, 0};
-}
-
 static tk_vid combined(tk_chunker *s, const tk_op *op, tk_vid x, tk_vid y) {
     tk_vid r = tk_chunk_binary(s, combine_of(op->at.kind), x, y);
     tk_value_def(s->f, r)->fast = op->fast;
@@ -175,7 +152,7 @@ static void reduce_begin(tk_chunker *s, tk_sink *k) {
     tk_part p = part_of(s, k, op->opnd[0], 0);
     const tk_type *t = fits(s, k) ? tk_part_type(s, tk_chunk_type(s, op->opnd[0]), &p)
                                   : tk_chunk_type(s, op->res[0]);
-    carry(k, tk_chunk_const(s, t, identity(op->at.kind, t->dtype)));
+    carry(k, tk_chunk_const(s, t, tk_kind_identity(op->at.kind, t->dtype)));
 }
 
 static void reduce_body(tk_chunker *s, tk_sink *k, tk_vid number) {
@@ -395,7 +372,7 @@ static const tk_type *line_end(const tk_chunker *s, const tk_sink *k) {
 
 static void scan_begin(tk_chunker *s, tk_sink *k) {
     const tk_type *t = tk_chunk_type(s, k->v), *end = line_end(s, k);
-    tk_const none = identity(k->op->at.kind, t->dtype);
+    tk_const none = tk_kind_identity(k->op->at.kind, t->dtype);
     tk_const shown = k->op->at.kind == TK_K_SUM ? (tk_const){t->dtype, 0} : none;
     carry(k, empty(s, t));
     carry(k, tk_chunk_const(s, end, none));

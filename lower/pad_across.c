@@ -18,32 +18,9 @@ static tk_const nothing(tk_dtype t) {
     return tk_dtype_is_float(t) ? tk_const_f64(t, -0.0) : zero(t);
 }
 
-static tk_const identity(const tk_pad *p, tk_kindattr kind, tk_dtype t) {
-    switch (kind) {
-    case TK_K_SUM:
-        return nothing(t);
-    case TK_K_PROD:
-        return tk_const_i64(t, 1);
-    case TK_K_MIN:
-        return tk_const_greatest(t);
-    case TK_K_MAX:
-        return tk_const_least(t);
-    case TK_K_ANY:
-    case TK_K_XOR:
-        return zero(t);
-    case TK_K_ALL:
-        return tk_const_bool(true);
-    case TK_K_ADD:
-    case TK_K_AND:
-    case TK_K_OR:
-    case TK_K_XCHG:
-        break;
-    }
-    TK_ICE(p->c->m->arena, "no identity of kind %d", (int)kind);
-}
-
 static void reduce(tk_pad *p, tk_op *op) {
-    fill_operand(p, op, 0, tk_pad_axes(op), identity(p, op->at.kind, dtype_of(p, op->opnd[0])));
+    fill_operand(p, op, 0, tk_pad_axes(op),
+                 tk_kind_identity(op->at.kind, dtype_of(p, op->opnd[0])));
 }
 
 // Of equal elements the first is chosen: a real one, since an element of the padding stands behind

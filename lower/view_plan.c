@@ -161,14 +161,6 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
     return p.out;
 }
 
-bool tk_view_checks(const tk_view_plan *a) {
-    bool any = false;
-    for (uint32_t d = 0; d < a->rank; d++) {
-        any = any || a->low[d] || a->high[d];
-    }
-    return any;
-}
-
 // ---- Notes
 
 static const char *done_to(const tk_op *op) {

@@ -28,7 +28,6 @@ typedef struct tk_view_plan {
 
 // `l` is the layout of what is read or written; NULL: a scalar.
 tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout *l);
-bool tk_view_checks(const tk_view_plan *a); // whether any bound is tested
 
 // A note of it: "load of 'x': 8 elements at once; ...".
 void tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a);

@@ -96,6 +96,7 @@ enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
        unsigned bz, unsigned shared, cu_stream s, void **params, void **extra))                    \
     F(memory_alloc, cuMemAlloc_v2, (cu_address * p, size_t bytes))                                 \
     F(memory_free, cuMemFree_v2, (cu_address p))                                                   \
+    F(memory_set, cuMemsetD8_v2, (cu_address p, unsigned char x, size_t bytes))                    \
     F(copy_in, cuMemcpyHtoD_v2, (cu_address to, const void *from, size_t bytes))                   \
     F(copy_out, cuMemcpyDtoH_v2, (void *to, cu_address from, size_t bytes))                        \
     F(copy_within, cuMemcpyDtoD_v2, (cu_address to, cu_address from, size_t bytes))

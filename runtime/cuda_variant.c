@@ -254,6 +254,8 @@ static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_load
     }
     r = r ? r : ask_shared(d, i, x, need);
     r = r || !debug_bytes ? r : d->driver->memory_alloc(&x->debug, debug_bytes);
+    // What stands between records is copied to the host with them.
+    r = r || !debug_bytes ? r : d->driver->memory_set(x->debug, 0, debug_bytes);
     r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
     r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);
     x->registers = (unsigned)registers;

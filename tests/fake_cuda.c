@@ -390,6 +390,14 @@ API(cuMemFree_v2, void *p) { // as the others that end something
     return known ? r : INVALID;
 }
 
+API(cuMemsetD8_v2, void *p, unsigned char x, size_t bytes) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    NOT_CAPTURING();
+    memset(p, x, bytes);
+    return OK;
+}
+
 API(cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes) {
     BEGIN();
     NEEDS_CONTEXT();

@@ -117,3 +117,12 @@ const char *ir_elem_sample(ir_env *e, tk_opcode code, tk_dtype t) {
                info->operands > 1 ? ", %b" : "", info->operands > 2 ? ", %c" : "", result);
     return tk_buf_text(&b);
 }
+
+void ir_refuses(const char *text, const char *want) {
+    ir_env *e = ir_open();
+    tk_module *m = ir_parse(e, text);
+    cr_assert(m != NULL, "%s\n%s", text, ir_diags(e));
+    const char *why = ir_why(e, m);
+    cr_assert(why && strstr(why, want), "%s\n%s\nnot in: %s", text, want, why ? why : "(verifies)");
+    ir_close(e);
+}

@@ -19,6 +19,8 @@ const char *ir_text(ir_env *e, const tk_module *m); // without places
 const char *ir_text_locs(ir_env *e, const tk_module *m);
 const char *ir_why(ir_env *e, const tk_module *m); // what the verifier says; NULL: all holds
 const char *ir_diags(ir_env *e);
+void ir_refuses(const char *text,
+                const char *want); // the verifier says `want`, else the test fails
 bool ir_run(ir_env *e, const char *pass, tk_module *m); // one pass; NULL: all
 // The text of a module after one pass; NULL: all passes.
 const char *ir_after(ir_env *e, const char *pass, const char *text);

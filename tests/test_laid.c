@@ -367,65 +367,59 @@ Test(laid, barriers_stay_where_they_are) {
 
 // ---- What the verifier refuses ------------------------------------------------------------------
 
-static void refuses(const char *text, const char *want) {
-    ir_env *e = ir_open();
-    tk_module *m = ir_parse(e, text);
-    cr_assert(m != NULL, "%s\n%s", text, ir_diags(e));
-    const char *why = ir_why(e, m);
-    cr_assert(why && strstr(why, want), "%s\n%s\nnot in: %s", text, want, why ? why : "(verifies)");
-    ir_close(e);
-}
-
 Test(laid, values_without_their_layouts_are_refused) {
-    refuses("module laid\nkernel @k(%x: f32[2]) {\n  return\n}\n", "f32[2] has no layout");
-    refuses("module tile\n" A "kernel @k(%x: f32[64] #0) {\n  return\n}\n", "a layout of f32[64]");
-    refuses("module laid\n" A "kernel @k(%x: f32 #0) {\n  return\n}\n", "a layout of f32");
-    refuses("module laid\n" A "kernel @k(%x: in f32[64] #0) {\n  return\n}\n",
-            "a layout of in f32");
-    refuses("module laid\n" A "kernel @k(%x: f32[2, 32] #0) {\n  return\n}\n", "another shape");
-    refuses("module laid\nlayout #0 = [64] reg 1 lane 2 4 8 16 0 warp\n"
-            "kernel @k(%x: f32[64] #0) {\n  return\n}\n",
-            "an element is nowhere");
-    refuses("module laid\nkernel @k(%x: f32) {\n  %1 = iota : i32[4]\n  return\n}\n",
-            "i32[4] has no layout");
+    ir_refuses("module laid\nkernel @k(%x: f32[2]) {\n  return\n}\n", "f32[2] has no layout");
+    ir_refuses("module tile\n" A "kernel @k(%x: f32[64] #0) {\n  return\n}\n",
+               "a layout of f32[64]");
+    ir_refuses("module laid\n" A "kernel @k(%x: f32 #0) {\n  return\n}\n", "a layout of f32");
+    ir_refuses("module laid\n" A "kernel @k(%x: in f32[64] #0) {\n  return\n}\n",
+               "a layout of in f32");
+    ir_refuses("module laid\n" A "kernel @k(%x: f32[2, 32] #0) {\n  return\n}\n", "another shape");
+    ir_refuses("module laid\nlayout #0 = [64] reg 1 lane 2 4 8 16 0 warp\n"
+               "kernel @k(%x: f32[64] #0) {\n  return\n}\n",
+               "an element is nowhere");
+    ir_refuses("module laid\nkernel @k(%x: f32) {\n  %1 = iota : i32[4]\n  return\n}\n",
+               "i32[4] has no layout");
 }
 
 Test(laid, ops_whose_layouts_do_not_agree_are_refused) {
-    refuses(K("  %2 = add %x, %y : f32[64] #0\n"), "an operand must be in layout [64] reg 1 lane");
-    refuses(K("  %2 = neg %x : f32[64] #1\n"), "a result must be in layout [64] reg 1 lane");
-    refuses(K("  %2 = cast %x : f16[64] #1\n"), "a result must be");
-    refuses(K("  %2 = reduce sum %x axis=0 : f32[1] #0\n"), "another shape");
-    refuses("module laid\n" A "layout #1 = [1] reg lane 0 0 0 0 0 warp 0\n"
-            "kernel @k(%x: f32[64] #0) {\n  %1 = reduce sum %x axis=0 : f32[1] #1\n  return\n}\n",
-            "a result must be in layout [1] reg lane 0 0 0 0 0 warp, not [1]");
-    refuses("module laid\n" A "layout #1 = [64, 1] reg 32 lane 1 2 4 8 16 warp\n"
-            "kernel @k(%x: f32[64] #0) {\n  %1 = reshape %x : f32[64, 1] #1\n  return\n}\n",
-            "the result must be");
-    refuses("module laid\n" A "layout #1 = [2, 64] reg 32 64 lane 1 2 4 8 16 warp\n"
-            "kernel @k(%x: f32[64] #0) {\n  %1 = broadcast %x : f32[2, 64] #1\n  return\n}\n",
-            "the operand must be in layout [64] reg 32 lane");
-    refuses("module laid\nlayout #0 = [8, 8] reg 1 lane 2 4 8 16 32 warp\n"
-            "kernel @k(%x: f32[8, 8] #0) {\n  %1 = permute %x perm=[1, 0] : f32[8, 8] #0\n"
-            "  return\n}\n",
-            "the result must be in layout [8, 8] reg 8 lane 16 32 1 2 4 warp");
-    refuses(K("  %2 = convert %x : f16[64] #1\n"), "the result must be f32[64]");
-    refuses(K("  barrier\n"), "not legal at level laid");
-    refuses("module tile\nkernel @k(%x: f32[2]) {\n  %1 = convert %x : f32[2]\n  return\n}\n",
-            "not legal at level tile");
+    ir_refuses(K("  %2 = add %x, %y : f32[64] #0\n"),
+               "an operand must be in layout [64] reg 1 lane");
+    ir_refuses(K("  %2 = neg %x : f32[64] #1\n"), "a result must be in layout [64] reg 1 lane");
+    ir_refuses(K("  %2 = cast %x : f16[64] #1\n"), "a result must be");
+    ir_refuses(K("  %2 = reduce sum %x axis=0 : f32[1] #0\n"), "another shape");
+    ir_refuses(
+        "module laid\n" A "layout #1 = [1] reg lane 0 0 0 0 0 warp 0\n"
+        "kernel @k(%x: f32[64] #0) {\n  %1 = reduce sum %x axis=0 : f32[1] #1\n  return\n}\n",
+        "a result must be in layout [1] reg lane 0 0 0 0 0 warp, not [1]");
+    ir_refuses("module laid\n" A "layout #1 = [64, 1] reg 32 lane 1 2 4 8 16 warp\n"
+               "kernel @k(%x: f32[64] #0) {\n  %1 = reshape %x : f32[64, 1] #1\n  return\n}\n",
+               "the result must be");
+    ir_refuses("module laid\n" A "layout #1 = [2, 64] reg 32 64 lane 1 2 4 8 16 warp\n"
+               "kernel @k(%x: f32[64] #0) {\n  %1 = broadcast %x : f32[2, 64] #1\n  return\n}\n",
+               "the operand must be in layout [64] reg 32 lane");
+    ir_refuses("module laid\nlayout #0 = [8, 8] reg 1 lane 2 4 8 16 32 warp\n"
+               "kernel @k(%x: f32[8, 8] #0) {\n  %1 = permute %x perm=[1, 0] : f32[8, 8] #0\n"
+               "  return\n}\n",
+               "the result must be in layout [8, 8] reg 8 lane 16 32 1 2 4 warp");
+    ir_refuses(K("  %2 = convert %x : f16[64] #1\n"), "the result must be f32[64]");
+    ir_refuses(K("  barrier\n"), "not legal at level laid");
+    ir_refuses("module tile\nkernel @k(%x: f32[2]) {\n  %1 = convert %x : f32[2]\n  return\n}\n",
+               "not legal at level tile");
 }
 
 #define C "  %c = const true : bool\n  %n = const 1 : i32\n"
 
 Test(laid, what_control_carries_stays_in_its_layout) {
-    refuses(K(C "  %2 = if %c : f32[64] #0 {\n    yield %x\n  } else {\n    yield %y\n  }\n"),
-            "a value given back must be in layout [64] reg 1");
-    refuses(K(C "  %2 = for %k = %n to %n step %n carry (%a = %x) : f32[64] #0 {\n    yield %y\n"
-                "  }\n"),
-            "a value given back must be in layout [64] reg 1");
-    refuses(K(C "  %2 = for %k = %n to %n step %n carry (%a = %x) : f32[64] #1 {\n    yield %y\n"
-                "  }\n"),
-            "an argument of the region must be in layout [64] reg 32");
-    refuses(K(C "  %2 = while carry (%a = %x) : f32[64] #0 {\n    yield %c\n  } do (%b) {\n"
-                "    yield %y\n  }\n"),
-            "a value given back must be in layout [64] reg 1");
+    ir_refuses(K(C "  %2 = if %c : f32[64] #0 {\n    yield %x\n  } else {\n    yield %y\n  }\n"),
+               "a value given back must be in layout [64] reg 1");
+    ir_refuses(K(C "  %2 = for %k = %n to %n step %n carry (%a = %x) : f32[64] #0 {\n    yield %y\n"
+                   "  }\n"),
+               "a value given back must be in layout [64] reg 1");
+    ir_refuses(K(C "  %2 = for %k = %n to %n step %n carry (%a = %x) : f32[64] #1 {\n    yield %y\n"
+                   "  }\n"),
+               "an argument of the region must be in layout [64] reg 32");
+    ir_refuses(K(C "  %2 = while carry (%a = %x) : f32[64] #0 {\n    yield %c\n  } do (%b) {\n"
+                   "    yield %y\n  }\n"),
+               "a value given back must be in layout [64] reg 1");
 }
