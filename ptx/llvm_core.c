@@ -151,7 +151,7 @@ static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
     e->coords = c;
     // At the entry, so that it is there wherever it is used.
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-    LLVMPositionBuilderBefore(e->b, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(e->fn)));
+    tk_emit_before(e, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(e->fn)));
     LLVMValueRef sum = part_of(e, e->lane, l->lane, TK_LANE_BITS, NULL);
     sum = part_of(e, e->warp, l->warp, l->warps, sum);
     c->thread = sum ? sum : tk_emit_i32(e, 0);
@@ -199,6 +199,12 @@ LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned 
 }
 
 LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l) { return coords(e, l)->owner; }
+
+void tk_emit_before(tk_emit *e, LLVMValueRef instruction) {
+    LLVMMetadataRef at = LLVMGetCurrentDebugLocation2(e->b);
+    LLVMPositionBuilderBefore(e->b, instruction); // takes its place in the source, too
+    LLVMSetCurrentDebugLocation2(e->b, at);
+}
 
 // ---- Control inside one op
 

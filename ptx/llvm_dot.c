@@ -58,7 +58,7 @@ static carried begin(const dot *s, uint32_t n, LLVMValueRef *x) {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
     c.phi = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
     c.loop = tk_emit_for(e, tk_emit_i32(e, n));
-    LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(c.loop.head));
+    tk_emit_before(e, LLVMGetFirstInstruction(c.loop.head));
     for (uint32_t r = 0; r < s->regs; r++) {
         c.phi[r] = LLVMBuildPhi(e->b, LLVMTypeOf(x[r]), "");
         LLVMAddIncoming(c.phi[r], &x[r], &before, 1);

@@ -105,6 +105,9 @@ tk_emit_coord_parts tk_emit_coord_of(tk_emit *e, const tk_layout *l, uint32_t r,
 LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l);
 
 // ---- Control inside one op
+// The builder stands before an instruction; what it makes still belongs to the op's place in the
+// source.
+void tk_emit_before(tk_emit *e, LLVMValueRef instruction);
 typedef struct tk_emit_cond {
     LLVMBasicBlockRef then, end, other;
 } tk_emit_cond;

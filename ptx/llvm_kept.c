@@ -50,7 +50,7 @@ static void read(const tk_emit *e, tk_vid v, LLVMValueRef place, LLVMValueRef fi
 
 static LLVMValueRef room(tk_emit *e, tk_vid v) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-    LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->fn)));
+    tk_emit_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->fn)));
     LLVMTypeRef t = LLVMArrayType2(type_of(e, v), tk_emit_regs(e, v));
     LLVMValueRef place = LLVMBuildAlloca(e->b, t, "kept");
     LLVMSetAlignment(place, ALIGN);

@@ -183,7 +183,7 @@ static void by_scratch(const reducer *s, LLVMValueRef *x, LLVMValueRef (*out)[MO
         LLVMValueRef first[MOST_PARTS] = {tk_emit_fetch(e, s->op, 0, s->t, start), zero};
         LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
         tk_emit_loop loop = tk_emit_for(e, tk_emit_i32(e, lines->len - 1));
-        LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(loop.head));
+        tk_emit_before(e, LLVMGetFirstInstruction(loop.head));
         for (unsigned k = 0; k < s->parts; k++) {
             phi[k] = LLVMBuildPhi(e->b, LLVMTypeOf(first[k]), "");
             LLVMAddIncoming(phi[k], &first[k], &before, 1);

@@ -179,6 +179,18 @@ def check_forms():
     lines = {(files.get(f), int(n)) for f, n in re.findall(r"\.loc\s+(\d+) (\d+) ", ptx)}
     check(("./mine.tk", 3) in lines, f"line 3 is not named: {lines}")
     check(any(f == "./std/activation.tk" for f, _ in lines), f"std/activation.tk is not named: {lines}")
+    # Every access stands at its own line, the first use of its layout too.
+    (FOLDER / "lines.tk").write_text("kernel k(x: in f32[M, N], y: out f32[M, N]) grid (i in M) {\n    let v = x[i, 0 +: 512];\n"
+                                     "    let s = sum(v) + x[i, 3];\n    y[i, 0 +: 512] = v + s;\n}\n", encoding="utf-8")
+    for words in ([], ["--contiguous"], ["--whole-rows", "--near"]):
+        at, found = 0, {"ld": set(), "st": set()}
+        for line in tkc("lines.tk", "--emit=ptx", *words)[0].splitlines():
+            loc = re.match(r"\s+\.loc\s+\d+ (\d+)", line)
+            at = int(loc[1]) or at if loc else at
+            access = re.search(r"\b(ld|st)\.global", line)
+            if access:
+                found[access[1]].add(at)
+        check(found == {"ld": {2, 3}, "st": {4}}, f"lines of accesses {words}: {found}")
 
 
 # An assembler that spills where more than SPARE blocks shall fit; the code is the number of blocks.
