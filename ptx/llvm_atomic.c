@@ -116,7 +116,8 @@ void tk_emit_atomic_op(tk_emit *e, tk_op *op) {
         tk_emit_cond c = tk_emit_if(e, in);
         LLVMValueRef x[2] = {tk_emit_get(e, op->opnd[next])[r],
                              values == 2 ? tk_emit_get(e, op->opnd[next + 1])[r] : NULL};
-        LLVMValueRef old = one(e, op, t->dtype, tk_emit_view_address(e, &v, r), x);
+        LLVMValueRef old =
+            one(e, op, t->dtype, tk_emit_place_ptr(e, tk_emit_view_place(e, &v, r)), x);
         LLVMBasicBlockRef done = LLVMGetInsertBlock(e->b);
         tk_emit_end(e, &c);
         out[r] = old;

@@ -55,8 +55,22 @@ LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r, 
 LLVMValueRef tk_emit_view_begun(tk_emit *e, const tk_emit_view *v, uint32_t r);
 // i1: the vector at register r is aligned; NULL: always.
 LLVMValueRef tk_emit_view_aligned(tk_emit *e, const tk_emit_view *v, uint32_t r);
-LLVMValueRef tk_emit_view_address(tk_emit *e, const tk_emit_view *v, uint32_t r); // ptr
+// Where register r's element is: in global memory, `bytes` behind a pointer. The pointer is shared
+// by many registers, and the distance becomes a part of the instruction.
+typedef struct tk_emit_place {
+    LLVMValueRef at;
+    int64_t bytes;
+} tk_emit_place;
+tk_emit_place tk_emit_view_place(tk_emit *e, const tk_emit_view *v, uint32_t r);
+LLVMValueRef tk_emit_place_ptr(tk_emit *e, tk_emit_place p);
 LLVMValueRef tk_emit_and(tk_emit *e, LLVMValueRef a, LLVMValueRef b); // of conditions; NULL: true
+// Reads and writes of 1, 2, 4, 8 or 16 aligned bytes where `cond` holds (NULL: always), as one
+// instruction with a predicate instead of a branch around it (llvm_guarded.c). A read gives `other`
+// where it does not. The order of these among accesses of memory and barriers stays.
+LLVMValueRef tk_emit_guarded_read(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMTypeRef type,
+                                  unsigned bytes, LLVMValueRef other);
+void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMValueRef x,
+                           unsigned bytes);
 // i1 of the one thread that acts for a scalar, or the owner of the view's elements; NULL: every
 // thread.
 LLVMValueRef tk_emit_view_owner(tk_emit *e, const tk_emit_view *v);

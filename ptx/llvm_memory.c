@@ -56,74 +56,57 @@ static bool may_be_cut(const tk_emit_view *v, bool has_mask) {
     return v->plan.vec > 1 && (mask_cuts || end_cuts || !v->plan.aligned);
 }
 
-// The value of a group: `make` where the condition holds, else `other`.
-typedef struct choice {
-    tk_emit_cond c;
-    LLVMBasicBlockRef before;
-    LLVMValueRef other;
-} choice;
-
-static choice choose(tk_emit *e, LLVMValueRef cond, LLVMValueRef other) {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
-    return (choice){tk_emit_if(e, cond), before, other};
-}
-
-static LLVMValueRef chosen(tk_emit *e, choice *c, LLVMValueRef made) {
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(e->b);
-    tk_emit_end(e, &c->c);
-    if (!c->c.end) { // always
-        return made;
-    }
-    LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(made), "");
-    LLVMAddIncoming(phi, &made, &from, 1);
-    LLVMAddIncoming(phi, &c->other, &c->before, 1);
-    return phi;
-}
-
 // Element i of a vector, whose elements stand one behind the other.
-static LLVMValueRef element_of(tk_emit *e, const tk_emit_view *v, LLVMValueRef at, uint32_t i) {
-    LLVMValueRef k = tk_emit_i64(e, i);
-    return LLVMBuildGEP2(e->b, tk_emit_mem_type(e, v->dtype), at, &k, 1, "");
+static tk_emit_place element_of(const tk_emit_view *v, tk_emit_place p, uint32_t i) {
+    return (tk_emit_place){p.at, p.bytes + (int64_t)(i * tk_dtype_size(v->dtype))};
 }
 
 // ---- Load
 
-static LLVMValueRef read(tk_emit *e, const tk_emit_view *v, LLVMValueRef at, uint32_t n) {
-    LLVMValueRef x = LLVMBuildLoad2(e->b, group_type(e, v, n), at, "");
-    LLVMSetAlignment(x, (unsigned)(n * tk_dtype_size(v->dtype)));
-    return x;
+static LLVMValueRef read(tk_emit *e, const tk_emit_view *v, LLVMValueRef cond, tk_emit_place p,
+                         uint32_t n, LLVMValueRef outside) {
+    return tk_emit_guarded_read(e, cond, p, group_type(e, v, n),
+                                (unsigned)(n * tk_dtype_size(v->dtype)), outside);
 }
 
 // The elements of a vector that is cut, one by one.
 static LLVMValueRef load_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
-                             uint32_t r, LLVMValueRef at, LLVMValueRef outside) {
-    choice c = choose(e, tk_emit_view_begun(e, v, r), outside);
+                             uint32_t r, tk_emit_place p, LLVMValueRef outside) {
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    tk_emit_cond c = tk_emit_if(e, tk_emit_view_begun(e, v, r));
     LLVMValueRef all = outside;
     for (uint32_t i = 0; i < v->plan.vec; i++) {
         LLVMValueRef k = tk_emit_i32(e, i);
-        choice one = choose(e, tk_emit_view_inside(e, v, r + i, 1, masked(mask, r + i)),
-                            LLVMBuildExtractElement(e->b, outside, k, ""));
-        LLVMValueRef x = chosen(e, &one, read(e, v, element_of(e, v, at, i), 1));
+        LLVMValueRef in = tk_emit_view_inside(e, v, r + i, 1, masked(mask, r + i));
+        LLVMValueRef x =
+            read(e, v, in, element_of(v, p, i), 1, LLVMBuildExtractElement(e->b, outside, k, ""));
         all = LLVMBuildInsertElement(e->b, all, x, k, "");
     }
-    return chosen(e, &c, all);
+    LLVMBasicBlockRef after = LLVMGetInsertBlock(e->b);
+    tk_emit_end(e, &c);
+    if (!c.end) { // always
+        return all;
+    }
+    LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(all), "");
+    LLVMAddIncoming(phi, &all, &after, 1);
+    LLVMAddIncoming(phi, &outside, &before, 1);
+    return phi;
 }
 
 static void load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
                        const LLVMValueRef *other, uint32_t r, LLVMValueRef *out) {
     uint32_t n = v->plan.vec;
     LLVMValueRef outside = other ? gather(e, v, other + r, n) : LLVMConstNull(group_type(e, v, n));
-    LLVMValueRef at = tk_emit_view_address(e, v, r); // before any branch: parts are shared
+    tk_emit_place p = tk_emit_view_place(e, v, r); // before any branch: parts are shared
     if (!may_be_cut(v, mask != NULL)) {
-        choice c = choose(e, at_once(e, v, mask, r), outside);
-        scatter(e, v, chosen(e, &c, read(e, v, at, n)), out + r, n);
+        scatter(e, v, read(e, v, at_once(e, v, mask, r), p, n, outside), out + r, n);
         return;
     }
     tk_emit_cond c = tk_emit_if(e, at_once(e, v, mask, r));
-    LLVMValueRef x[2] = {read(e, v, at, n), NULL};
+    LLVMValueRef x[2] = {read(e, v, NULL, p, n, outside), NULL};
     LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
     tk_emit_else(e, &c);
-    x[1] = load_cut(e, v, mask, r, at, outside);
+    x[1] = load_cut(e, v, mask, r, p, outside);
     from[1] = LLVMGetInsertBlock(e->b);
     tk_emit_end(e, &c);
     LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(x[0]), "");
@@ -165,31 +148,30 @@ static void load(tk_emit *e, const tk_op *op) {
 
 // ---- Store
 
-static void write(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, LLVMValueRef at,
-                  uint32_t n) {
-    LLVMValueRef s = LLVMBuildStore(e->b, gather(e, v, x, n), at);
-    LLVMSetAlignment(s, (unsigned)(n * tk_dtype_size(v->dtype)));
+static void write(tk_emit *e, const tk_emit_view *v, LLVMValueRef cond, tk_emit_place p,
+                  const LLVMValueRef *x, uint32_t n) {
+    tk_emit_guarded_write(e, cond, p, gather(e, v, x, n), (unsigned)(n * tk_dtype_size(v->dtype)));
 }
 
 static void store_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
-                      const LLVMValueRef *x, uint32_t r, LLVMValueRef at) {
+                      const LLVMValueRef *x, uint32_t r, tk_emit_place p) {
     tk_emit_cond begun = tk_emit_if(e, tk_emit_view_begun(e, v, r));
     for (uint32_t i = 0; i < v->plan.vec; i++) {
-        tk_emit_cond c = tk_emit_if(e, tk_emit_view_inside(e, v, r + i, 1, masked(mask, r + i)));
-        write(e, v, x + r + i, element_of(e, v, at, i), 1);
-        tk_emit_end(e, &c);
+        LLVMValueRef in = tk_emit_view_inside(e, v, r + i, 1, masked(mask, r + i));
+        write(e, v, in, element_of(v, p, i), x + r + i, 1);
     }
     tk_emit_end(e, &begun);
 }
 
 static void store_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
                         const LLVMValueRef *x, uint32_t r) {
-    LLVMValueRef at = tk_emit_view_address(e, v, r); // before any branch: parts are shared
+    tk_emit_place p = tk_emit_view_place(e, v, r); // before any branch: parts are shared
+    // A branch, not a predicate: what only this vector needs is computed behind it.
     tk_emit_cond c = tk_emit_if(e, at_once(e, v, mask, r));
-    write(e, v, x + r, at, v->plan.vec);
+    write(e, v, NULL, p, x + r, v->plan.vec);
     if (may_be_cut(v, mask != NULL)) {
         tk_emit_else(e, &c);
-        store_cut(e, v, mask, x, r, at);
+        store_cut(e, v, mask, x, r, p);
     }
     tk_emit_end(e, &c);
 }

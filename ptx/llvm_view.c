@@ -218,28 +218,34 @@ static LLVMValueRef offset_type(tk_emit *e, const tk_emit_view *v, LLVMValueRef 
     return tk_ll_resize(e, x, e->tensor[v->param].facts & TK_FACT_NEAR ? 32 : 64, true);
 }
 
-LLVMValueRef tk_emit_view_address(tk_emit *e, const tk_emit_view *v, uint32_t r) {
+tk_emit_place tk_emit_view_place(tk_emit *e, const tk_emit_view *v, uint32_t r) {
     const tk_tensor_args *t = &e->tensor[v->param];
     LLVMTypeRef type = tk_emit_mem_type(e, v->dtype);
-    LLVMValueRef at = NULL, constant = NULL;
+    LLVMValueRef at = NULL;
+    int64_t constant = 0; // elements
     for (uint32_t d = 0; d < v->rank; d++) {
         LLVMValueRef index = index_of(e, v, r, d);
         bool unit = d + 1 == v->rank && (t->facts & TK_FACT_UNIT);
         if (unit && v->axis[d] >= 0) { // the register's part is a constant of the instruction
             tk_emit_coord_parts p = tk_emit_coord_of(e, v->l, r, (unsigned)v->axis[d]);
             index = p.disjoint ? tk_ll_add(e, v->start[d], p.thread) : index;
-            constant = p.disjoint ? tk_emit_i64(e, p.constant) : NULL;
+            constant = p.disjoint ? p.constant : 0;
         }
         index = offset_type(e, v, index);
         index = unit ? index : tk_ll_mul(e, index, offset_type(e, v, t->stride[d]));
         at = at ? tk_ll_add(e, at, index) : index;
     }
     if (!at) {
-        return t->base;
+        return (tk_emit_place){t->base, 0};
     }
     at = tk_ll_resize(e, at, 64, true);
     LLVMValueRef p = LLVMBuildGEP2(e->b, type, t->base, &at, 1, "");
-    return constant ? LLVMBuildGEP2(e->b, type, p, &constant, 1, "") : p;
+    return (tk_emit_place){p, constant * (int64_t)tk_dtype_size(v->dtype)};
+}
+
+LLVMValueRef tk_emit_place_ptr(tk_emit *e, tk_emit_place p) {
+    LLVMValueRef k = tk_emit_i64(e, p.bytes);
+    return p.bytes ? LLVMBuildGEP2(e->b, tk_ll_int(e, 8), p.at, &k, 1, "") : p.at;
 }
 
 LLVMValueRef tk_emit_view_owner(tk_emit *e, const tk_emit_view *v) {

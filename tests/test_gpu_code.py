@@ -399,7 +399,7 @@ FAST = [
     ("ftz", "f32", "sqrt(a)", "sqrt.rn.ftz.f32"),
     ("ftz", "f32", "rcp(a)", "rcp.rn.ftz.f32"),
     ("ftz", "f64", "a / b", "div.rn.f64"),
-    ("ftz", "bf16", "a * b", "mul.rn.f32"),
+    ("ftz", "bf16", "a * b", "mul.rn.bf16"),
     ("", "f32", "sqrt(a)", "sqrt.rn.f32"),
     ("", "f32", "rcp(a)", "rcp.rn.f32"),
     ("", "f32", "a / b", "div.rn.f32"),
