@@ -5,7 +5,7 @@
 // writes may be touched by nobody in between, the thread that issued it included: such an access is
 // a race, whatever the moment. So only the moment at which the source is read makes a difference:
 // at the issue or at the wait, at random; seed 0: at the wait. A copy that nobody waits for stays
-// in flight to the end of its block.
+// in flight to the end of its cluster.
 #include "sim/machine.h"
 
 typedef struct copy {
@@ -74,15 +74,15 @@ static bool collide(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_
                        : access == TK_SIM_WRITE ? "writes"
                                                 : "updates";
     tk_sim_fail(w, i, lane, "race",
-                "%s shared memory at 0x%x, which an asynchronous copy %s; nobody has waited for it",
-                does, TK_SIM_SHARED_BASE + word * 4, use);
+                "%s %s, which an asynchronous copy %s; nobody has waited for it", does,
+                tk_sim_shared_text(w->cluster, word * 4), use);
     tk_sim_fail_note(w->grid, other, "the copy is here");
     return false;
 }
 
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
-    struct tk_sim_async *a = w->block->async;
+    struct tk_sim_async *a = w->cluster->async;
     uint32_t first = offset / 4, last = (offset + bytes - 1) / 4;
     for (uint32_t k = first; a->flying && k <= last; k++) {
         if (a->writer[k]) {
@@ -93,14 +93,14 @@ bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
         }
     }
     if (access != TK_SIM_READ) {
-        note_write(a, offset, bytes, tk_sim_thread(w, lane));
+        note_write(a, offset, bytes, tk_sim_member(w, lane));
     }
     return true;
 }
 
-void tk_sim_async_mark(tk_sim_block *b, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
+void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
                        bool writes) {
-    struct tk_sim_async *a = b->async;
+    struct tk_sim_async *a = c->async;
     const tk_sim_inst **map = writes ? a->writer : a->reader;
     for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
         a->flying += (map[k] == NULL && inst) ? 1u : 0;
@@ -111,21 +111,22 @@ void tk_sim_async_mark(tk_sim_block *b, uint32_t offset, uint32_t bytes, const t
 }
 
 void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes) {
-    struct tk_sim_async *a = w->block->async;
+    struct tk_sim_async *a = w->cluster->async;
     a->now++;
-    TK_SIM_EACH(l, lanes) { a->fence[tk_sim_thread(w, l)] = a->now; }
+    TK_SIM_EACH(l, lanes) { a->fence[tk_sim_member(w, l)] = a->now; }
 }
 
 bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes) {
-    const struct tk_sim_async *a = w->block->async;
+    const struct tk_sim_async *a = w->cluster->async;
     for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
         uint64_t when = a->written[k];
-        if (when > a->fence[a->author[k]] && when > a->fence[tk_sim_thread(w, lane)]) {
+        if (when > a->fence[a->author[k]] && when > a->fence[tk_sim_member(w, lane)]) {
             tk_sim_fail(w, i, lane, "proxy",
-                        "an asynchronous copy reads shared memory at 0x%x, which thread %u wrote; "
+                        "an asynchronous copy reads %s, which %s wrote; "
                         "there is no fence.proxy.async between",
-                        TK_SIM_SHARED_BASE + k * 4, (unsigned)a->author[k]);
+                        tk_sim_shared_text(w->cluster, k * 4),
+                        tk_sim_member_text(w->cluster, a->author[k]));
             return false;
         }
     }
@@ -134,11 +135,11 @@ bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
 
 void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                        uint32_t bytes, const unsigned char *from, uint32_t given) {
-    struct tk_sim_async *a = w->block->async;
+    struct tk_sim_async *a = w->cluster->async;
     copy c = {.inst = i,
               .from = from,
               .offset = offset,
-              .group = a->group[tk_sim_thread(w, lane)],
+              .group = a->group[tk_sim_member(w, lane)],
               .lane = (uint8_t)lane,
               .bytes = (uint8_t)bytes,
               .given = (uint8_t)given};
@@ -146,9 +147,9 @@ void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint
         memcpy(c.value, from, given);
         c.from = NULL;
     }
-    tk_sim_async_mark(w->block, offset, bytes, i, true);
+    tk_sim_async_mark(w->cluster, offset, bytes, i, true);
     w->grid->count[tk_sim_index(w, i)].async_bytes += given;
-    tk_vec_push(a->arena, &a->of_warp[w->index], c);
+    tk_vec_push(a->arena, &a->of_warp[w->number], c);
 }
 
 // False after a fault.
@@ -156,23 +157,23 @@ static bool finish(tk_sim_warp *w, copy *c) {
     if (c->from) {
         memcpy(c->value, c->from, c->given);
     }
-    tk_sim_async_mark(w->block, c->offset, c->bytes, NULL, true);
-    note_write(w->block->async, c->offset, c->bytes, tk_sim_thread(w, c->lane));
-    memcpy(w->block->shared + c->offset, c->value, c->bytes);
+    tk_sim_async_mark(w->cluster, c->offset, c->bytes, NULL, true);
+    note_write(w->cluster->async, c->offset, c->bytes, tk_sim_member(w, c->lane));
+    memcpy(w->cluster->shared + c->offset, c->value, c->bytes);
     return tk_sim_shadow_access(w, c->inst, c->lane, c->offset, c->bytes, TK_SIM_WRITE, false);
 }
 
 void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes) {
-    TK_SIM_EACH(l, lanes) { w->block->async->group[tk_sim_thread(w, l)]++; }
+    TK_SIM_EACH(l, lanes) { w->cluster->async->group[tk_sim_member(w, l)]++; }
 }
 
 bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) {
-    struct tk_sim_async *a = w->block->async;
-    copies *list = &a->of_warp[w->index];
+    struct tk_sim_async *a = w->cluster->async;
+    copies *list = &a->of_warp[w->number];
     uint32_t kept = 0;
     for (uint32_t k = 0; k < list->n; k++) {
         copy *c = &list->at[k];
-        uint64_t now = a->group[tk_sim_thread(w, c->lane)];
+        uint64_t now = a->group[tk_sim_member(w, c->lane)];
         bool done = (lanes >> c->lane & 1) && (all || (uint64_t)c->group + most < now);
         if (!done) {
             list->at[kept++] = *c;

@@ -34,9 +34,9 @@ void tk_sim_bulk_begin(struct tk_sim_bulks *b) {
 }
 
 void tk_sim_bulk_issue(tk_sim_bulk x) {
-    struct tk_sim_bulks *b = x.warp->block->bulk;
-    x.group = b->group[tk_sim_thread(x.warp, x.lane)];
-    tk_sim_async_mark(x.warp->block, x.offset, x.bytes, x.inst, x.load);
+    struct tk_sim_bulks *b = x.warp->cluster->bulk;
+    x.group = b->group[tk_sim_member(x.warp, x.lane)];
+    tk_sim_async_mark(x.warp->cluster, x.offset, x.bytes, x.inst, x.load);
     x.warp->grid->count[tk_sim_index(x.warp, x.inst)].async_bytes += x.bytes;
     copy c = {x, false};
     tk_vec_push(b->arena, &b->copies, c);
@@ -50,8 +50,8 @@ static void forget(struct tk_sim_bulks *b, uint32_t k) {
 // The bytes have come to shared memory. A fault is in the run's result.
 static void arrive(const tk_sim_bulk *x) {
     tk_sim_warp *w = x->warp;
-    tk_sim_async_mark(w->block, x->offset, x->bytes, NULL, true);
-    memcpy(w->block->shared + x->offset, x->global, x->bytes);
+    tk_sim_async_mark(w->cluster, x->offset, x->bytes, NULL, true);
+    memcpy(w->cluster->shared + x->offset, x->global, x->bytes);
     if (!tk_sim_shadow_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_WRITE, false)) {
         return;
     }
@@ -61,22 +61,22 @@ static void arrive(const tk_sim_bulk *x) {
     }
 }
 
-bool tk_sim_bulk_step(tk_sim_block *block) {
-    struct tk_sim_bulks *b = block->bulk;
-    uint32_t n = b->copies.n, from = n ? (uint32_t)tk_sim_random(block->grid, n) : 0;
+bool tk_sim_bulk_step(tk_sim_cluster *c) {
+    struct tk_sim_bulks *b = c->bulk;
+    uint32_t n = b->copies.n, from = n ? (uint32_t)tk_sim_random(c->grid, n) : 0;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = (from + k) % n;
-        copy *c = &b->copies.at[at];
-        if (c->done) {
+        copy *y = &b->copies.at[at];
+        if (y->done) {
             continue;
         }
-        tk_sim_bulk x = c->at;
+        tk_sim_bulk x = y->at;
         if (x.load) {
             forget(b, at);
             arrive(&x);
         } else {
-            c->done = true;
-            memcpy(x.global, block->shared + x.offset, x.bytes);
+            y->done = true;
+            memcpy(x.global, c->shared + x.offset, x.bytes);
         }
         return true;
     }
@@ -84,34 +84,34 @@ bool tk_sim_bulk_step(tk_sim_block *block) {
 }
 
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes) {
-    TK_SIM_EACH(l, lanes) { w->block->bulk->group[tk_sim_thread(w, l)]++; }
+    TK_SIM_EACH(l, lanes) { w->cluster->bulk->group[tk_sim_member(w, l)]++; }
 }
 
 // Others of the copies may read the same bytes.
-static void release_source(tk_sim_block *block, const tk_sim_bulk *x) {
-    tk_sim_async_mark(block, x->offset, x->bytes, NULL, false);
-    for (uint32_t k = 0; k < block->bulk->copies.n; k++) {
-        const tk_sim_bulk *y = &block->bulk->copies.at[k].at;
+static void release_source(tk_sim_cluster *c, const tk_sim_bulk *x) {
+    tk_sim_async_mark(c, x->offset, x->bytes, NULL, false);
+    for (uint32_t k = 0; k < c->bulk->copies.n; k++) {
+        const tk_sim_bulk *y = &c->bulk->copies.at[k].at;
         if (!y->load) {
-            tk_sim_async_mark(block, y->offset, y->bytes, y->inst, false);
+            tk_sim_async_mark(c, y->offset, y->bytes, y->inst, false);
         }
     }
 }
 
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
-    struct tk_sim_bulks *b = w->block->bulk;
+    struct tk_sim_bulks *b = w->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
         copy c = b->copies.at[k];
         bool mine = c.at.warp == w && c.at.lane == lane && !c.at.load;
-        if (!mine || (uint64_t)c.at.group + most >= b->group[tk_sim_thread(w, lane)]) {
+        if (!mine || (uint64_t)c.at.group + most >= b->group[tk_sim_member(w, lane)]) {
             k++;
             continue;
         }
         if (!c.done) {
-            memcpy(c.at.global, w->block->shared + c.at.offset, c.at.bytes);
+            memcpy(c.at.global, w->cluster->shared + c.at.offset, c.at.bytes);
         }
         forget(b, k);
-        release_source(w->block, &c.at);
+        release_source(w->cluster, &c.at);
         if (!tk_sim_shadow_access(w, c.at.inst, lane, c.at.offset, c.at.bytes, TK_SIM_READ,
                                   false)) {
             return false;
@@ -121,13 +121,16 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
 }
 
 bool tk_sim_bulk_end(tk_sim_block *block) {
-    struct tk_sim_bulks *b = block->bulk;
-    if (b->copies.n == 0) {
-        return true;
+    const struct tk_sim_bulks *b = block->cluster->bulk;
+    for (uint32_t k = 0; k < b->copies.n; k++) {
+        const tk_sim_bulk *x = &b->copies.at[k].at;
+        if (tk_sim_block_at(block->cluster, x->offset) == block) {
+            tk_sim_fail(x->warp, x->inst, x->lane, "unfinished",
+                        "the block ends while this copy %s its shared memory; nobody has waited "
+                        "for it",
+                        x->load ? "writes" : "reads");
+            return false;
+        }
     }
-    const tk_sim_bulk *x = &b->copies.at[0].at;
-    tk_sim_fail(x->warp, x->inst, x->lane, "unfinished",
-                "the block ends while this copy %s its shared memory; nobody has waited for it",
-                x->load ? "writes" : "reads");
-    return false;
+    return true;
 }

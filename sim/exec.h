@@ -11,6 +11,8 @@
 #include "sim/ops.def"
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
 #include "sim/ops_async.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
+#include "sim/ops_bulk.def"
 
 // An executor of one, two, three sources: lanes' values x, y, z of type T; EXPR is the result, of
 // which the bits of U are kept.

@@ -54,10 +54,12 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
                                size, given);
         }
         const unsigned char *p = source(w, i, l, from[l], size, given);
-        if (!p || !tk_sim_at(w, i, l, TK_SIM_SHARED, to[l], size, TK_SIM_WRITE, NULL)) {
+        const unsigned char *s =
+            p ? tk_sim_at(w, i, l, TK_SIM_SHARED, to[l], size, TK_SIM_WRITE, NULL) : NULL;
+        if (!s) {
             return TK_SIM_FAULT;
         }
-        tk_sim_async_copy(w, i, l, (uint32_t)(to[l] - TK_SIM_SHARED_BASE), size, p, given);
+        tk_sim_async_copy(w, i, l, (uint32_t)(s - w->cluster->shared), size, p, given);
         reading |= (uint32_t)(given > 0) << l;
     }
     uint32_t bytes = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[__builtin_ctz(mask)];

@@ -63,18 +63,19 @@ static void finish_reduction(tk_sim_block *b, uint32_t number) {
 }
 
 static void order(tk_sim_block *b, uint32_t number, bool everyone) {
-    struct tk_sim_shadow *s = b->shadow;
-    if (everyone) {
+    struct tk_sim_shadow *s = b->cluster->shadow;
+    if (everyone && b->cluster->nblock == 1) {
         tk_sim_shadow_all(s);
         return;
     }
+    uint32_t point = tk_sim_point_of_barrier(b, number);
     for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_shadow_release(s, k, waiting_at(&b->warp[k], number), number);
+        tk_sim_shadow_release(&b->warp[k], waiting_at(&b->warp[k], number), point);
     }
     for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_shadow_acquire(s, k, waiting_at(&b->warp[k], number), number);
+        tk_sim_shadow_acquire(&b->warp[k], waiting_at(&b->warp[k], number), point);
     }
-    tk_sim_shadow_clear(s, number);
+    tk_sim_shadow_clear(s, point);
 }
 
 static void complete(tk_sim_block *b, uint32_t number) {
@@ -126,7 +127,7 @@ tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
                            want);
     }
     if (!wait) { // of those that wait, complete() does it
-        tk_sim_shadow_release(b->shadow, w->index, lanes, number);
+        tk_sim_shadow_release(w, lanes, tk_sim_point_of_barrier(b, number));
     }
     tk_sim_count *count = &w->grid->count[tk_sim_index(w, i)];
     count->barrier_waits += wait;
@@ -146,9 +147,8 @@ tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
     return wait ? TK_SIM_WAIT : TK_SIM_NEXT;
 }
 
-// The threads that arrive together, once they all have come; false: *flow is the answer.
-static bool together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
-                     tk_sim_flow *flow) {
+bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
+                             tk_sim_flow *flow) {
     if (!aligned(i)) {
         *got = mask;
         return true;
@@ -171,7 +171,7 @@ static tk_sim_flow arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask,
                           const tk_sim_arg *number, const tk_sim_arg *count, bool wait) {
     uint32_t got, which, expected = 0;
     tk_sim_flow flow;
-    if (!together(w, i, mask, &got, &flow)) {
+    if (!tk_sim_barrier_together(w, i, mask, &got, &flow)) {
         return flow;
     }
     if (!same_in_all(w, i, got, number, &which) ||
@@ -203,7 +203,7 @@ TK_SIM_BIND_ONE(bar_arrive, run_arrive)
 static tk_sim_flow run_red(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got, number;
     tk_sim_flow flow;
-    if (!together(w, i, mask, &got, &flow)) {
+    if (!tk_sim_barrier_together(w, i, mask, &got, &flow)) {
         return flow;
     }
     if (!same_in_all(w, i, got, &i->arg[1], &number)) {

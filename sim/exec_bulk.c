@@ -21,7 +21,7 @@ static bool issue(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t 
             return false;
         }
         x->global = k ? x->global : g;
-        x->offset = k ? x->offset : (uint32_t)(s - w->block->shared);
+        x->offset = k ? x->offset : (uint32_t)(s - w->cluster->shared);
     }
     if (!x->load && !tk_sim_async_fenced(w, i, lane, x->offset, x->bytes)) {
         return false;
@@ -38,7 +38,8 @@ static tk_sim_flow run(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, bool
         tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .load = load};
         x.bytes = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[l];
         if (load) {
-            x.barrier = tk_sim_mbarrier_offset(w, i, l, tk_sim_operand(i, 3), TK_SIM_READ);
+            x.barrier =
+                tk_sim_mbarrier_offset(w, i, l, tk_sim_operand(i, 3), TK_SIM_SHARED, TK_SIM_READ);
             const tk_sim_mbarrier *m =
                 x.barrier == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, l, x.barrier);
             if (!m) {

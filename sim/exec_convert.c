@@ -257,7 +257,9 @@ static tk_sim_flow isspacep_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t m
     uint32_t bits = 0;
     TK_SIM_EACH(l, mask) {
         uint64_t address = a[l];
-        bits |= (uint32_t)(tk_sim_resolve(TK_SIM_GENERIC, &address) == named_space(i)) << l;
+        tk_sim_space s = tk_sim_resolve(TK_SIM_GENERIC, &address);
+        s = s == TK_SIM_CLUSTER && tk_sim_has(i, TK_SIM_MOD_SHARED_CLUSTER) ? TK_SIM_SHARED : s;
+        bits |= (uint32_t)(s == named_space(i)) << l;
     }
     tk_sim_put_pred(w, &i->arg[0], bits, mask);
     return TK_SIM_NEXT;

@@ -7,27 +7,29 @@
 #include "sim/exec.h"
 
 uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                const tk_sim_arg *a, tk_sim_access access) {
+                                const tk_sim_arg *a, tk_sim_space space, tk_sim_access access) {
     uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
-    if (tk_sim_resolve(tk_sim_space_of(i, a), &address) != TK_SIM_SHARED &&
-        !tk_sim_has(i, TK_SIM_MOD_BULK)) {
-        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier outside shared memory");
+    tk_sim_space found = tk_sim_resolve(space, &address);
+    if (found != TK_SIM_SHARED && (found != TK_SIM_CLUSTER || space != TK_SIM_CLUSTER)) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier outside shared memory%s",
+                    found == TK_SIM_CLUSTER ? " of the block" : "");
         return UINT32_MAX;
     }
-    const unsigned char *p = tk_sim_at(w, i, lane, TK_SIM_SHARED, address, 8, access, NULL);
-    return p ? (uint32_t)(p - w->block->shared) : UINT32_MAX;
+    const unsigned char *p = tk_sim_at(w, i, lane, found, address, 8, access, NULL);
+    return p ? (uint32_t)(p - w->cluster->shared) : UINT32_MAX;
 }
 
 // Whoever uses a barrier must come after who initialised it, so that a use counts as a read.
 static tk_sim_mbarrier *barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                 const tk_sim_arg *a) {
-    uint32_t offset = tk_sim_mbarrier_offset(w, i, lane, a, TK_SIM_READ);
+    uint32_t offset = tk_sim_mbarrier_offset(w, i, lane, a, tk_sim_space_of(i, a), TK_SIM_READ);
     return offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, lane, offset);
 }
 
 static tk_sim_flow run_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     TK_SIM_EACH(l, mask) {
-        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0], TK_SIM_WRITE);
+        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0],
+                                                 tk_sim_space_of(i, &i->arg[0]), TK_SIM_WRITE);
         uint32_t count = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l];
         if (offset == UINT32_MAX || !tk_sim_mbarrier_init(w, i, l, offset, count)) {
             return TK_SIM_FAULT;
@@ -39,7 +41,8 @@ TK_SIM_BIND_ONE(mbarrier_init, run_init)
 
 static tk_sim_flow run_inval(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     TK_SIM_EACH(l, mask) {
-        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0], TK_SIM_WRITE);
+        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0],
+                                                 tk_sim_space_of(i, &i->arg[0]), TK_SIM_WRITE);
         tk_sim_mbarrier *m = offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, l, offset);
         if (!m) {
             return TK_SIM_FAULT;
@@ -71,13 +74,20 @@ static tk_sim_flow run_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mas
     }
     return TK_SIM_NEXT;
 }
-TK_SIM_BIND_ONE(mbarrier_arrive, run_arrive)
+// An arrival at another block's barrier gives no state.
+tk_sim_exec *tk_sim_bind_mbarrier_arrive(const tk_sim_inst *i) {
+    bool other = tk_sim_has(i, TK_SIM_MOD_SHARED_CLUSTER);
+    bool plain = i->arg[0].kind == TK_SIM_ARG_SINK && !tk_sim_has(i, TK_SIM_MOD_NO_COMPLETE);
+    return other && !plain ? NULL : run_arrive;
+}
 
+// expect_tx, complete_tx
 static tk_sim_flow run_expect(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    bool come = tk_sim_has(i, TK_SIM_MOD_COMPLETE);
     TK_SIM_EACH(l, mask) {
         tk_sim_mbarrier *m = barrier(w, i, l, &i->arg[0]);
         uint32_t bytes = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l];
-        if (!m || !tk_sim_mbarrier_bytes(w, i, l, m, bytes)) {
+        if (!m || !tk_sim_mbarrier_bytes(w, i, l, m, come ? -(int64_t)bytes : bytes)) {
             return TK_SIM_FAULT;
         }
     }
@@ -97,18 +107,38 @@ static bool complete(const tk_sim_inst *i, const tk_sim_mbarrier *m, uint64_t x)
     return tk_sim_has(i, TK_SIM_MOD_PARITY) ? (m->phase & 1) != (x & 1) : m->phase != x >> 32;
 }
 
-static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    uint32_t done = 0;
+// Which lanes need not wait; false after a fault. Lanes that are done with the same barrier learn
+// of it together.
+static bool look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *done) {
+    const tk_sim_mbarrier *last = NULL;
+    uint32_t lanes = 0;
+    *done = 0;
     TK_SIM_EACH(l, mask) {
         const tk_sim_mbarrier *m = barrier(w, i, l, tk_sim_operand(i, 1));
         if (!m) {
-            return TK_SIM_FAULT;
+            return false;
         }
-        bool is = complete(i, m, tk_sim_get(w, tk_sim_operand(i, 2))[l]);
-        if (is) {
-            tk_sim_mbarrier_waited(w, l, m);
+        if (!complete(i, m, tk_sim_get(w, tk_sim_operand(i, 2))[l])) {
+            continue;
         }
-        done |= (uint32_t)is << l;
+        if (last && last != m) {
+            tk_sim_mbarrier_waited(w, lanes, last);
+            lanes = 0;
+        }
+        last = m;
+        lanes |= 1u << l;
+        *done |= 1u << l;
+    }
+    if (last) {
+        tk_sim_mbarrier_waited(w, lanes, last);
+    }
+    return true;
+}
+
+static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint32_t done;
+    if (!look(w, i, mask, &done)) {
+        return TK_SIM_FAULT;
     }
     bool blocks = tk_sim_has(i, TK_SIM_MOD_TRY_WAIT) && !done;
     if (blocks && !w->gives_up && tk_sim_random(w->grid, 8) != 1) {
@@ -121,7 +151,7 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     }
     w->gives_up = false;
     w->yields = done != mask;
-    if (!done && tk_sim_bulk_step(w->block) && w->grid->result->fault.id) {
+    if (!done && tk_sim_bulk_step(w->cluster) && w->grid->result->fault.id) {
         return TK_SIM_FAULT;
     }
     tk_sim_put_pred(w, &i->arg[0], done, mask);

@@ -4,10 +4,12 @@
 
 tk_sim_space tk_sim_space_of(const tk_sim_inst *i, const tk_sim_arg *address) {
     bool shared = tk_sim_has(i, TK_SIM_MOD_SHARED) || tk_sim_has(i, TK_SIM_MOD_SHARED_CTA);
+    bool cluster = tk_sim_has(i, TK_SIM_MOD_SHARED_CLUSTER);
     bool param = tk_sim_has(i, TK_SIM_MOD_PARAM) || tk_sim_has(i, TK_SIM_MOD_PARAM_ENTRY) ||
                  tk_sim_has(i, TK_SIM_MOD_PARAM_FUNC);
     tk_sim_space named = tk_sim_has(i, TK_SIM_MOD_GLOBAL)  ? TK_SIM_GLOBAL
                          : shared                          ? TK_SIM_SHARED
+                         : cluster                         ? TK_SIM_CLUSTER
                          : tk_sim_has(i, TK_SIM_MOD_LOCAL) ? TK_SIM_LOCAL
                          : tk_sim_has(i, TK_SIM_MOD_CONST) ? TK_SIM_CONST
                          : param                           ? TK_SIM_PARAM

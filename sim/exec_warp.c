@@ -208,7 +208,7 @@ static tk_sim_flow run_bar_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t m
     if (!meet(w, i, mask, &i->arg[0], &got, &flow)) {
         return flow;
     }
-    tk_sim_shadow_warp(w->block->shadow, w->index, got);
+    tk_sim_shadow_warp(w, got);
     return flow;
 }
 TK_SIM_BIND_ONE(bar_warp, run_bar_warp)

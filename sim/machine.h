@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The running machine: grid, blocks, warps, and what executors call.
 //
-// Blocks. Some blocks are resident at a time (one where the seed is 0), each with its shared
-// memory, its barriers and its warps; the schedule (schedule.c) picks a block, a warp of it, and
-// runs the warp for some instructions.
+// Blocks. The blocks of a cluster run at the same time and can reach each other's shared memory,
+// which lies in one piece: an offset is from the begin of the cluster's. A block without a cluster
+// is the only one of its own. Some clusters are resident at a time (one where the seed is 0); the
+// schedule (schedule.c) picks a cluster, a warp of it, and runs the warp for some instructions.
 //
 // Warps. Each of the 32 threads has its own pc. What runs is the group of runnable threads that
 // stand at the smallest pc, so threads that took different ways meet again by themselves. A thread
@@ -36,13 +37,15 @@ typedef enum tk_sim_wait {
 
 typedef struct tk_sim_warp {
     struct tk_sim_block *block;
+    struct tk_sim_cluster *cluster;
     struct tk_sim_grid *grid;
     const tk_sim_inst *code;
     uint64_t (*reg)[TK_SIM_LANES]; // [slot]
     uint32_t *pred;                // [slot]
-    uint32_t index;
-    uint32_t alive;   // threads that have not ended
-    uint32_t waiting; // of these, those that wait
+    uint32_t index, number;        // in the block; in the cluster
+    uint32_t alive;                // threads that have not ended
+    uint32_t waiting;              // of these, those that wait
+    uint32_t came, phase; // arrived at the cluster's barrier, and in which of its phases, by parity
     uint32_t pc[TK_SIM_LANES];
     uint8_t wait[TK_SIM_LANES];        // tk_sim_wait
     uint8_t wait_number[TK_SIM_LANES]; // of the barrier
@@ -63,7 +66,7 @@ typedef struct tk_sim_barrier {
 } tk_sim_barrier;
 
 typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
-    uint32_t offset, by;         // by: the thread that initialised it
+    uint32_t offset, by;         // by: the thread of the cluster that initialised it
     uint32_t expected;           // arrivals of a phase
     uint32_t left;               // of this phase
     uint32_t phase;              // its number
@@ -74,22 +77,35 @@ typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
 
 typedef struct tk_sim_block {
     struct tk_sim_grid *grid;
+    struct tk_sim_cluster *cluster;
     uint64_t number;
-    uint32_t at[3]; // ctaid
+    uint32_t at[3];       // ctaid
+    uint32_t rank, in[3]; // in the cluster
     uint32_t nwarp, threads;
     tk_sim_warp *warp;     // [nwarp]
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
+    unsigned char *local;  // [threads][local_bytes]
+    tk_sim_barrier barrier[TK_SIM_BARRIERS];
+    uint32_t live; // warps with a thread that has not ended
+    bool running;
+} tk_sim_block;
+
+typedef struct tk_sim_cluster {
+    struct tk_sim_grid *grid;
+    tk_sim_block *block;          // [nblock]
+    uint32_t nblock, nwarp, live; // live: blocks that have not ended
+    uint32_t stride;              // from one block's shared memory to the next one's
+    unsigned char *shared;        // [nblock * stride]
     struct tk_sim_shadow *shadow;
     struct tk_sim_async *async;
     struct tk_sim_bulks *bulk;
     TK_VEC(tk_sim_mbarrier) mbarrier;
-    uint32_t timeouts;    // of waits, one after another, while nothing happened to an mbarrier
-    unsigned char *local; // [threads][local_bytes]
-    tk_sim_barrier barrier[TK_SIM_BARRIERS];
-    uint32_t live; // warps with a thread that has not ended
-    uint32_t turn; // the warp that runs next where the seed is 0
+    uint32_t timeouts; // of waits, one after another, while nothing happened to an mbarrier
+    uint32_t missing;  // threads that its barrier waits for
+    uint32_t phase;    // of its barrier
+    uint32_t turn;     // the warp that runs next where the seed is 0
     bool running;
-} tk_sim_block;
+} tk_sim_cluster;
 
 typedef struct tk_sim_grid {
     tk_arena *arena;
@@ -102,9 +118,11 @@ typedef struct tk_sim_grid {
     uint64_t random;     // state of the schedule
     uint32_t shared_bytes, local_stride;
     unsigned char *params;
-    uint64_t blocks, started; // of the grid
+    uint32_t extent[3], cluster[3]; // blocks of the grid and of a cluster
+    bool explicit_cluster;
+    uint64_t clusters, started; // of the grid
     uint32_t nresident;
-    tk_sim_block *resident;
+    tk_sim_cluster *resident;
     unsigned char *module_global, *module_const;
     tk_sim_region *region; // sorted by address
     size_t nregion, last_region;
@@ -135,12 +153,26 @@ static inline uint32_t tk_sim_index(const tk_sim_warp *w, const tk_sim_inst *i) 
 static inline uint32_t tk_sim_thread(const tk_sim_warp *w, uint32_t lane) {
     return w->index * TK_SIM_LANES + lane;
 }
+// The thread's number in the cluster, where each block has whole warps.
+static inline uint32_t tk_sim_member(const tk_sim_warp *w, uint32_t lane) {
+    return w->number * TK_SIM_LANES + lane;
+}
+static inline tk_sim_warp *tk_sim_warp_of(const tk_sim_cluster *c, uint32_t number) {
+    const tk_sim_block *b = &c->block[number / c->block->nwarp];
+    return &b->warp[number % b->nwarp];
+}
+static inline tk_sim_block *tk_sim_block_at(const tk_sim_cluster *c, uint32_t offset) {
+    return &c->block[offset / c->stride];
+}
 
 // Records the run's fault and answers TK_SIM_FAULT. `lane` did it.
 tk_sim_flow tk_sim_fail(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const char *id,
                         const char *fmt, ...) TK_PRINTF(5, 6);
 // Adds to the recorded fault. i NULL: no place.
 void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...) TK_PRINTF(3, 4);
+// "shared memory at 0x410", "thread 3": with the block, where it is one of several of a cluster.
+const char *tk_sim_shared_text(const tk_sim_cluster *c, uint32_t offset);
+const char *tk_sim_member_text(const tk_sim_cluster *c, uint32_t member);
 
 // For an instruction that `members` of the warp must execute together: true once they all have
 // arrived (those that have ended are not waited for); *got is then who takes part, and the executor
@@ -150,7 +182,7 @@ bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t
 // The same for instructions of whole warps; *flow is what to answer, JOINED where it is true.
 bool tk_sim_whole_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_flow *flow);
 // Makes lanes that wait for WAIT_ASYNC of all warps run again.
-void tk_sim_wake(tk_sim_block *b);
+void tk_sim_wake(tk_sim_cluster *c);
 uint64_t tk_sim_random(tk_sim_grid *g, uint64_t below); // 0 where the seed is 0
 
 // ---- Memory (memory.c)
@@ -175,32 +207,49 @@ void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, 
 
 // ---- Order of accesses of shared memory (shadow.c)
 
-struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t threads);
-void tk_sim_shadow_begin(struct tk_sim_shadow *s); // of a block
-// False after a fault. offset: from the begin of the block's shared memory.
+// Points: of the blocks' barriers, of the cluster's barrier, two for each mbarrier.
+enum { TK_SIM_MBARRIERS = 64 }; // a block
+static inline uint32_t tk_sim_point_of_barrier(const tk_sim_block *b, uint32_t number) {
+    return b->rank * TK_SIM_BARRIERS + number;
+}
+static inline uint32_t tk_sim_point_of_cluster(const tk_sim_cluster *c, uint32_t phase) {
+    return c->nblock * TK_SIM_BARRIERS + (phase & 1);
+}
+static inline uint32_t tk_sim_point_of_mbarrier(const tk_sim_cluster *c, uint32_t index,
+                                                uint32_t phase) {
+    return c->nblock * TK_SIM_BARRIERS + 2 + 2 * index + (phase & 1);
+}
+
+// bytes: of a cluster.
+struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
+                                         uint32_t nblock);
+void tk_sim_shadow_begin(struct tk_sim_shadow *s); // of a cluster
+// False after a fault.
 bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t bytes, tk_sim_access access, bool same_value);
-// All threads of the block have met.
+// All threads of the cluster have met.
 void tk_sim_shadow_all(struct tk_sim_shadow *s);
+// The block ends: false after a fault, where an access by another one is not ordered before it.
+bool tk_sim_shadow_end(tk_sim_block *b);
 // Threads meet: what each did before is before what each does later. Release: the threads' past is
 // added to `point`; acquire: the point's past is added to the threads'. A meeting is both.
-void tk_sim_shadow_release(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point);
-void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point);
+void tk_sim_shadow_release(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
+void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
-void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes); // bar.warp.sync
+void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
 
 // ---- Asynchronous copies (async.c)
 
 struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp);
 // In flight: shared memory that a copy writes, or reads; inst NULL: no more.
-void tk_sim_async_mark(tk_sim_block *b, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
+void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
                        bool writes);
 // fence.proxy.async; whether a bulk copy that the lane issues sees what threads have written here:
 // false after a fault.
 void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes);
-void tk_sim_async_begin(struct tk_sim_async *a); // of a block
+void tk_sim_async_begin(struct tk_sim_async *a); // of a cluster
 // False after a fault: these bytes of shared memory are being written.
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access);
@@ -219,7 +268,7 @@ bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                           uint32_t count);
 // Where the operand's barrier lies in shared memory, after all checks; UINT32_MAX after a fault.
 uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                const tk_sim_arg *a, tk_sim_access access);
+                                const tk_sim_arg *a, tk_sim_space space, tk_sim_access access);
 tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                     uint32_t offset); // NULL after a fault
 // More bytes are expected; less than 0: have come. False after a fault.
@@ -227,8 +276,8 @@ bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, 
                            int64_t more);
 bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                             uint32_t count, bool drop);
-// The lane has seen that the phase before the present one is complete.
-void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m);
+// The lanes have seen that the phase before the present one is complete.
+void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m);
 // What these lanes initialised may be used by asynchronous copies.
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
 
@@ -244,20 +293,34 @@ typedef struct tk_sim_bulk {
     bool load;                    // to shared memory
 } tk_sim_bulk;
 struct tk_sim_bulks *tk_sim_bulk_make(tk_arena *arena, uint32_t nwarp);
-void tk_sim_bulk_begin(struct tk_sim_bulks *b); // of a block
+void tk_sim_bulk_begin(struct tk_sim_bulks *b); // of a cluster
 void tk_sim_bulk_issue(tk_sim_bulk x);
-bool tk_sim_bulk_step(tk_sim_block *b); // one copy takes effect; false: there is none
+bool tk_sim_bulk_step(tk_sim_cluster *c); // one copy takes effect; false: there is none
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault
-bool tk_sim_bulk_end(tk_sim_block *b); // all threads have ended; false after a fault
+bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
+
+// ---- Clusters (cluster.c)
+
+tk_sim_flow tk_sim_cluster_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
+                                  bool releases);
+// Of these lanes, those that need not wait any more go on; false after a fault.
+bool tk_sim_cluster_passed(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes, uint32_t *passed);
+void tk_sim_cluster_left(tk_sim_warp *w, uint32_t lanes); // these threads have ended
 
 // ---- The parts
 
+void tk_sim_run_grid(tk_sim_grid *g);                         // schedule.c
+void tk_sim_start_cluster(tk_sim_grid *g, tk_sim_cluster *c); // launch.c
+// For an instruction of a barrier: the threads that execute it together, once they all have come;
+// false: *flow is the answer.
+bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
+                             tk_sim_flow *flow);
 tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
                                   uint32_t number, uint32_t expected, bool wait);
 void tk_sim_fill_registers(tk_sim_block *b); // specials and immediates, before a block runs
 void tk_sim_fill_clocks(tk_sim_warp *w);     // those that change as time goes on
 void tk_sim_memory_begin(tk_sim_grid *g);    // regions and variables of the module
-void tk_sim_report_stuck(tk_sim_block *b);   // deadlock, divergent barrier
+void tk_sim_report_stuck(tk_sim_cluster *c); // deadlock, divergent barrier
 
 #endif

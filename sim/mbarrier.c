@@ -6,16 +6,16 @@
 // points of the shadow, one for the phases of each parity.
 #include "sim/machine.h"
 
-enum { MOST = 64, MOST_COUNT = (1 << 20) - 1 };
+enum { MOST_COUNT = (1 << 20) - 1 };
 
-static uint32_t point_of(const tk_sim_block *b, const tk_sim_mbarrier *m, uint32_t phase) {
-    return TK_SIM_BARRIERS + 2 * (uint32_t)(m - b->mbarrier.at) + (phase & 1);
+static uint32_t point_of(const tk_sim_cluster *c, const tk_sim_mbarrier *m, uint32_t phase) {
+    return tk_sim_point_of_mbarrier(c, (uint32_t)(m - c->mbarrier.at), phase);
 }
 
-static tk_sim_mbarrier *find(tk_sim_block *b, uint32_t offset) {
-    for (uint32_t k = 0; k < b->mbarrier.n; k++) {
-        if (b->mbarrier.at[k].offset == offset) {
-            return &b->mbarrier.at[k];
+static tk_sim_mbarrier *find(tk_sim_cluster *c, uint32_t offset) {
+    for (uint32_t k = 0; k < c->mbarrier.n; k++) {
+        if (c->mbarrier.at[k].offset == offset) {
+            return &c->mbarrier.at[k];
         }
     }
     return NULL;
@@ -23,50 +23,51 @@ static tk_sim_mbarrier *find(tk_sim_block *b, uint32_t offset) {
 
 bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t count) {
-    tk_sim_block *b = w->block;
-    tk_sim_mbarrier *m = find(b, offset);
-    if (count == 0 || count > MOST_COUNT || (!m && b->mbarrier.n == MOST)) {
-        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier for %u arrivals, as number %u of %d",
-                    count, b->mbarrier.n + 1, MOST);
+    tk_sim_cluster *c = w->cluster;
+    tk_sim_mbarrier *m = find(c, offset);
+    uint32_t most = TK_SIM_MBARRIERS * c->nblock;
+    if (count == 0 || count > MOST_COUNT || (!m && c->mbarrier.n == most)) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier for %u arrivals, as number %u of %u",
+                    count, c->mbarrier.n + 1, most);
         return false;
     }
     if (!m) {
-        tk_vec_push(w->grid->arena, &b->mbarrier, (tk_sim_mbarrier){0});
-        m = &b->mbarrier.at[b->mbarrier.n - 1];
+        tk_vec_push(w->grid->arena, &c->mbarrier, (tk_sim_mbarrier){0});
+        m = &c->mbarrier.at[c->mbarrier.n - 1];
     }
     *m = (tk_sim_mbarrier){.offset = offset, .expected = count, .left = count, .valid = true};
-    m->by = tk_sim_thread(w, lane);
-    tk_sim_shadow_clear(b->shadow, point_of(b, m, 0));
-    tk_sim_shadow_clear(b->shadow, point_of(b, m, 1));
+    m->by = tk_sim_member(w, lane);
+    tk_sim_shadow_clear(c->shadow, point_of(c, m, 0));
+    tk_sim_shadow_clear(c->shadow, point_of(c, m, 1));
     return true;
 }
 
 tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                     uint32_t offset) {
-    tk_sim_mbarrier *m = find(w->block, offset);
+    tk_sim_mbarrier *m = find(w->cluster, offset);
     if (!m || !m->valid) {
-        tk_sim_fail(w, i, lane, "mbarrier", "there is no mbarrier at 0x%x",
-                    TK_SIM_SHARED_BASE + offset);
+        tk_sim_fail(w, i, lane, "mbarrier", "there is no mbarrier in %s",
+                    tk_sim_shared_text(w->cluster, offset));
         return NULL;
     }
     return m;
 }
 
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes) {
-    for (uint32_t k = 0; k < w->block->mbarrier.n; k++) {
-        tk_sim_mbarrier *m = &w->block->mbarrier.at[k];
-        bool mine = m->by / TK_SIM_LANES == w->index && (lanes >> m->by % TK_SIM_LANES & 1);
+    for (uint32_t k = 0; k < w->cluster->mbarrier.n; k++) {
+        tk_sim_mbarrier *m = &w->cluster->mbarrier.at[k];
+        bool mine = m->by / TK_SIM_LANES == w->number && (lanes >> m->by % TK_SIM_LANES & 1);
         m->fenced = m->fenced || mine;
     }
 }
 
-static void look(tk_sim_block *b, tk_sim_mbarrier *m) {
-    b->timeouts = 0;
+static void look(tk_sim_cluster *c, tk_sim_mbarrier *m) {
+    c->timeouts = 0;
     if (m->left == 0 && m->bytes == 0) {
         m->phase++;
         m->left = m->expected;
-        tk_sim_shadow_clear(b->shadow, point_of(b, m, m->phase));
-        tk_sim_wake(b);
+        tk_sim_shadow_clear(c->shadow, point_of(c, m, m->phase));
+        tk_sim_wake(c);
     }
 }
 
@@ -79,9 +80,8 @@ bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, 
         return false;
     }
     if (more < 0) { // they have come
-        tk_sim_shadow_release(w->block->shadow, w->index, 1u << lane,
-                              point_of(w->block, m, m->phase));
-        look(w->block, m);
+        tk_sim_shadow_release(w, 1u << lane, point_of(w->cluster, m, m->phase));
+        look(w->cluster, m);
     }
     return true;
 }
@@ -96,12 +96,11 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     }
     m->left -= count;
     m->expected -= drop ? count : 0;
-    tk_sim_shadow_release(w->block->shadow, w->index, 1u << lane, point_of(w->block, m, m->phase));
-    look(w->block, m);
+    tk_sim_shadow_release(w, 1u << lane, point_of(w->cluster, m, m->phase));
+    look(w->cluster, m);
     return true;
 }
 
-void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m) {
-    tk_sim_shadow_acquire(w->block->shadow, w->index, 1u << lane,
-                          point_of(w->block, m, m->phase - 1));
+void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m) {
+    tk_sim_shadow_acquire(w, lanes, point_of(w->cluster, m, m->phase - 1));
 }

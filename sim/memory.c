@@ -7,14 +7,15 @@
 
 tk_sim_space tk_sim_resolve(tk_sim_space space, uint64_t *address) {
     if (space != TK_SIM_GENERIC) {
-        return space;
+        return space != TK_SIM_CLUSTER || *address >= TK_SIM_CLUSTER_STEP ? space : TK_SIM_SHARED;
     }
     unsigned window = (unsigned)(*address >> 60);
     if (window < TK_SIM_SHARED || window > TK_SIM_PARAM) {
         return TK_SIM_GLOBAL;
     }
     *address &= (UINT64_C(1) << 60) - 1;
-    return (tk_sim_space)window;
+    bool other = window == TK_SIM_SHARED && *address >= TK_SIM_CLUSTER_STEP;
+    return other ? TK_SIM_CLUSTER : (tk_sim_space)window;
 }
 
 // ---- Global memory
@@ -65,6 +66,7 @@ uint64_t tk_sim_variable_address(const tk_sim_grid *g, uint32_t index, bool gene
     uint64_t window = generic ? TK_SIM_WINDOW(v->space) : 0;
     switch (v->space) {
     case TK_SIM_SHARED:
+    case TK_SIM_CLUSTER:
         return window + TK_SIM_SHARED_BASE + v->offset;
     case TK_SIM_CONST:
         return window + TK_SIM_CONST_BASE + v->offset;
@@ -158,19 +160,41 @@ static unsigned char *inside(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane
 }
 
 static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                uint64_t address, uint32_t bytes, tk_sim_access access,
-                                const void *value) {
-    unsigned char *p = inside(w, i, lane, "shared", w->block->shared, TK_SIM_SHARED_BASE,
+                                const tk_sim_block *of, uint64_t address, uint32_t bytes,
+                                tk_sim_access access, const void *value) {
+    unsigned char *p = inside(w, i, lane, "shared", of->shared, TK_SIM_SHARED_BASE,
                               w->grid->shared_bytes, address, bytes, access);
     if (!p) {
         return NULL;
     }
     bool same = value && memcmp(p, value, bytes) == 0;
-    uint32_t offset = (uint32_t)(address - TK_SIM_SHARED_BASE);
+    uint32_t offset = (uint32_t)(p - w->cluster->shared);
     return tk_sim_async_access(w, i, lane, offset, bytes, access) &&
                    tk_sim_shadow_access(w, i, lane, offset, bytes, access, same)
                ? p
                : NULL;
+}
+
+// Of a block of the cluster, whose rank is in the address.
+static unsigned char *cluster_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                 uint64_t address, uint32_t bytes, tk_sim_access access,
+                                 const void *value) {
+    uint64_t rank = address / TK_SIM_CLUSTER_STEP - 1;
+    if (rank >= w->cluster->nblock) {
+        tk_sim_fail(w, i, lane, "out-of-bounds",
+                    "%s shared memory of block %llu of a cluster of %u (0x%llx)", does(access),
+                    (unsigned long long)rank, w->cluster->nblock, (unsigned long long)address);
+        return NULL;
+    }
+    const tk_sim_block *of = &w->cluster->block[rank];
+    if (!of->running) {
+        tk_sim_fail(w, i, lane, "ended",
+                    "%s shared memory of block %u of the cluster, which has "
+                    "ended",
+                    does(access), of->rank);
+        return NULL;
+    }
+    return shared_at(w, i, lane, of, address % TK_SIM_CLUSTER_STEP, bytes, access, value);
 }
 
 unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
@@ -190,7 +214,9 @@ unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
     }
     switch (space) {
     case TK_SIM_SHARED:
-        return shared_at(w, i, lane, address, bytes, access, value);
+        return shared_at(w, i, lane, w->block, address, bytes, access, value);
+    case TK_SIM_CLUSTER:
+        return cluster_at(w, i, lane, address, bytes, access, value);
     case TK_SIM_LOCAL:
         return inside(w, i, lane, "local",
                       w->block->local + (size_t)tk_sim_thread(w, lane) * g->local_stride,
@@ -275,7 +301,7 @@ void tk_sim_count_request(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, t
     TK_SIM_EACH(l, mask) {
         a[l] = address[l];
         tk_sim_space s = tk_sim_resolve(space, &a[l]);
-        shared |= (uint32_t)(s == TK_SIM_SHARED) << l;
+        shared |= (uint32_t)(s == TK_SIM_SHARED || s == TK_SIM_CLUSTER) << l;
         global |= (uint32_t)(s == TK_SIM_GLOBAL) << l;
     }
     if (global) {

@@ -43,7 +43,8 @@ typedef enum tk_sim_space {
     TK_SIM_SHARED,
     TK_SIM_LOCAL,
     TK_SIM_CONST,
-    TK_SIM_PARAM
+    TK_SIM_PARAM,
+    TK_SIM_CLUSTER // shared memory of a block of the cluster
 } tk_sim_space;
 
 typedef enum tk_sim_arg_kind {
@@ -179,6 +180,7 @@ typedef struct tk_sim_entry {
     uint32_t local_bytes;            // a thread
     uint32_t reqntid[3], maxntid[3]; // 0: not said
     uint32_t cluster[3];
+    bool blocks_are_clusters; // the grid is given in clusters
 } tk_sim_entry;
 
 struct tk_sim_program {
@@ -196,10 +198,13 @@ struct tk_sim_program {
 tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i);
 
 // Addresses. Shared memory begins above 0, so that a null address is out of bounds. A generic
-// address of a space other than global is its window plus the address in that space.
+// address of a space other than global is its window plus the address in that space. Addresses of
+// shared memory from TK_SIM_CLUSTER_STEP on are those of blocks of the cluster, by their ranks; the
+// ones below it are a block's own.
 #define TK_SIM_SHARED_BASE   1024u
 #define TK_SIM_LOCAL_BASE    1024u
 #define TK_SIM_WINDOW(space) ((uint64_t)(space) << 60)
 #define TK_SIM_CONST_BASE    65536u
+#define TK_SIM_CLUSTER_STEP  (1u << 24)
 
 #endif

@@ -11,7 +11,7 @@
 
 // Bounds of what a module may ask for, beyond its size in text.
 enum {
-    TK_SIM_MAX_INSTS = 1 << 20,      // an instruction's index has 20 bits in a shadow record
+    TK_SIM_MAX_INSTS = 1 << 17,      // an instruction's index has 17 bits in a shadow record
     TK_SIM_MAX_SHARED = 256 << 10,   // bytes of shared variables
     TK_SIM_MAX_LOCAL = 512 << 10,    // bytes of local variables a thread
     TK_SIM_MAX_VARIABLES = 16 << 20, // bytes of global and constant variables

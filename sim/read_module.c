@@ -410,8 +410,9 @@ static void read_bounds(tk_sim_reader *r) {
             read_three(r, ignored);
         } else if (tk_sim_accept(r, ".pragma")) {
             read_pragma(r);
-        } else if (!tk_sim_accept(r, ".explicitcluster") &&
-                   !tk_sim_accept(r, ".blocksareclusters")) {
+        } else if (tk_sim_accept(r, ".blocksareclusters")) {
+            e->blocks_are_clusters = true;
+        } else if (!tk_sim_accept(r, ".explicitcluster")) {
             return;
         }
     }

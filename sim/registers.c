@@ -13,7 +13,7 @@ static uint32_t lane_mask(tk_sim_special s, uint32_t lane) {
                                              : ~lt;
 }
 
-// Of one thread of a block that is alone in its cluster.
+// Of one thread.
 static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, uint32_t lane) {
     const tk_sim_grid *g = b->grid;
     const tk_sim_launch *l = g->launch;
@@ -36,7 +36,7 @@ static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, 
     case TK_SIM_SPECIAL_NCTAID_X:
     case TK_SIM_SPECIAL_NCTAID_Y:
     case TK_SIM_SPECIAL_NCTAID_Z:
-        return l->grid[s - TK_SIM_SPECIAL_NCTAID_X];
+        return g->extent[s - TK_SIM_SPECIAL_NCTAID_X];
     case TK_SIM_SPECIAL_LANEID:
         return lane;
     case TK_SIM_SPECIAL_WARPID:
@@ -69,21 +69,25 @@ static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, 
     case TK_SIM_SPECIAL_CLUSTERID_X:
     case TK_SIM_SPECIAL_CLUSTERID_Y:
     case TK_SIM_SPECIAL_CLUSTERID_Z:
-        return b->at[s - TK_SIM_SPECIAL_CLUSTERID_X];
+        return b->at[s - TK_SIM_SPECIAL_CLUSTERID_X] / g->cluster[s - TK_SIM_SPECIAL_CLUSTERID_X];
     case TK_SIM_SPECIAL_NCLUSTERID_X:
     case TK_SIM_SPECIAL_NCLUSTERID_Y:
     case TK_SIM_SPECIAL_NCLUSTERID_Z:
-        return l->grid[s - TK_SIM_SPECIAL_NCLUSTERID_X];
+        return g->extent[s - TK_SIM_SPECIAL_NCLUSTERID_X] /
+               g->cluster[s - TK_SIM_SPECIAL_NCLUSTERID_X];
     case TK_SIM_SPECIAL_CLUSTER_NCTAID_X:
     case TK_SIM_SPECIAL_CLUSTER_NCTAID_Y:
     case TK_SIM_SPECIAL_CLUSTER_NCTAID_Z:
+        return g->cluster[s - TK_SIM_SPECIAL_CLUSTER_NCTAID_X];
     case TK_SIM_SPECIAL_CLUSTER_NCTARANK:
-        return 1;
-    case TK_SIM_SPECIAL_GRIDID:
+        return b->cluster->nblock;
     case TK_SIM_SPECIAL_CLUSTER_CTAID_X:
     case TK_SIM_SPECIAL_CLUSTER_CTAID_Y:
     case TK_SIM_SPECIAL_CLUSTER_CTAID_Z:
+        return b->in[s - TK_SIM_SPECIAL_CLUSTER_CTAID_X];
     case TK_SIM_SPECIAL_CLUSTER_CTARANK:
+        return b->rank;
+    case TK_SIM_SPECIAL_GRIDID:
     case TK_SIM_SPECIAL_IS_EXPLICIT_CLUSTER:
     case TK_SIM_SPECIAL_COUNT:
         break;
@@ -104,7 +108,7 @@ static void fill(tk_sim_warp *w, const tk_sim_fill *f) {
         return;
     case TK_SIM_FILL_SPECIAL:
         if (f->index == TK_SIM_SPECIAL_IS_EXPLICIT_CLUSTER) {
-            w->pred[f->slot] = 0;
+            w->pred[f->slot] = w->grid->explicit_cluster ? ~0u : 0;
             return;
         }
         for (uint32_t l = 0; l < TK_SIM_LANES; l++) {

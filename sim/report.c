@@ -38,9 +38,24 @@ tk_sim_flow tk_sim_fail(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, con
     va_end(args);
     f->id = id;
     f->text = tk_format(g->arena, "thread %u of block %s: %s", tk_sim_thread(w, lane),
-                        index_text(g->arena, w->block->at, g->launch->grid), text);
+                        index_text(g->arena, w->block->at, g->extent), text);
     f->at = tk_sim_place_of(g->program, i);
     return TK_SIM_FAULT;
+}
+
+const char *tk_sim_shared_text(const tk_sim_cluster *c, uint32_t offset) {
+    uint32_t address = TK_SIM_SHARED_BASE + offset % c->stride;
+    return c->nblock == 1
+               ? tk_format(c->grid->arena, "shared memory at 0x%x", address)
+               : tk_format(c->grid->arena, "shared memory at 0x%x of block %u of the cluster",
+                           address, offset / c->stride);
+}
+
+const char *tk_sim_member_text(const tk_sim_cluster *c, uint32_t member) {
+    uint32_t each = c->block->nwarp * TK_SIM_LANES;
+    return c->nblock == 1 ? tk_format(c->grid->arena, "thread %u", member)
+                          : tk_format(c->grid->arena, "thread %u of block %u of the cluster",
+                                      member % each, member / each);
 }
 
 void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...) {
@@ -51,14 +66,17 @@ void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...
     tk_vec_push(g->arena, &g->result->fault.notes, n);
 }
 
-// ---- A block in which no warp can run
+// ---- A cluster in which no warp can run
 
 static const char *lanes_text(tk_arena *a, const tk_sim_warp *w, uint32_t lanes) {
     uint32_t first = tk_sim_thread(w, (uint32_t)__builtin_ctz(lanes));
     unsigned n = (unsigned)__builtin_popcount(lanes);
-    return lanes == ~0u ? tk_format(a, "warp %u", w->index)
-           : n == 1     ? tk_format(a, "thread %u", first)
-                    : tk_format(a, "%u threads of warp %u, the first is %u,", n, w->index, first);
+    const char *of =
+        w->cluster->nblock == 1 ? "" : tk_format(a, " of block %u of the cluster", w->block->rank);
+    return lanes == ~0u ? tk_format(a, "warp %u%s", w->index, of)
+           : n == 1
+               ? tk_format(a, "thread %u%s", first, of)
+               : tk_format(a, "%u threads of warp %u%s, the first is %u,", n, w->index, of, first);
 }
 
 static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
@@ -74,7 +92,9 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
         return;
     }
     case TK_SIM_WAIT_CLUSTER:
-        tk_sim_fail_note(g, i, "%s waits at the barrier of the cluster", who);
+        tk_sim_fail_note(g, i,
+                         "%s waits at the barrier of the cluster, where %u threads are missing",
+                         who, w->cluster->missing);
         return;
     case TK_SIM_WAIT_ASYNC:
         tk_sim_fail_note(g, i, "%s waits at an mbarrier", who);
@@ -96,13 +116,34 @@ static uint32_t alike(const tk_sim_warp *w, uint32_t lanes, uint32_t l) {
     return same;
 }
 
-void tk_sim_report_stuck(tk_sim_block *b) {
+// Notes who waits for what in a block; `notes` counts them.
+static void note_block(const tk_sim_block *b, unsigned *notes) {
     enum { MOST = 40 };
+    uint32_t ended = 0;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        const tk_sim_warp *w = &b->warp[k];
+        ended += TK_SIM_LANES - (uint32_t)__builtin_popcount(w->alive);
+        for (uint32_t left = w->waiting; left && *notes < MOST; ++*notes) {
+            uint32_t same = alike(w, left, (uint32_t)__builtin_ctz(left));
+            note_waiting(w, same);
+            left &= ~same;
+        }
+    }
+    ended -= b->nwarp * TK_SIM_LANES - b->threads;
+    if (ended && b->cluster->nblock == 1) {
+        tk_sim_fail_note(b->grid, NULL, "%u threads have ended", ended);
+    } else if (ended) {
+        tk_sim_fail_note(b->grid, NULL, "%u threads of block %u of the cluster have ended", ended,
+                         b->rank);
+    }
+}
+
+void tk_sim_report_stuck(tk_sim_cluster *c) {
     tk_sim_warp *first = NULL;
     uint32_t lane = 0;
     bool divergent = false;
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[k];
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp *w = tk_sim_warp_of(c, k);
         TK_SIM_EACH(l, w->waiting) {
             bool apart = w->wait[l] == TK_SIM_WAIT_WARP;
             if (!first || (apart && !divergent)) {
@@ -120,20 +161,9 @@ void tk_sim_report_stuck(tk_sim_block *b) {
     tk_sim_fail(first, i, lane, divergent && barrier ? "divergent-barrier" : "deadlock",
                 divergent ? "waits for threads of its warp that never come"
                           : "waits for threads that never come");
-    uint32_t ended = 0;
     unsigned notes = 0;
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        const tk_sim_warp *w = &b->warp[k];
-        ended += TK_SIM_LANES - (uint32_t)__builtin_popcount(w->alive);
-        for (uint32_t left = w->waiting; left && notes < MOST; notes++) {
-            uint32_t same = alike(w, left, (uint32_t)__builtin_ctz(left));
-            note_waiting(w, same);
-            left &= ~same;
-        }
-    }
-    ended -= b->nwarp * TK_SIM_LANES - b->threads;
-    if (ended) {
-        tk_sim_fail_note(b->grid, NULL, "%u threads have ended", ended);
+    for (uint32_t k = 0; k < c->nblock; k++) {
+        note_block(&c->block[k], &notes);
     }
 }
 

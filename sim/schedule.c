@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run: blocks become resident, the schedule picks a warp, the warp runs for a while.
+// A run: clusters become resident, the schedule picks a warp, the warp runs for a while.
 //
-// Seed 0 runs blocks one after another and each warp until it must wait. Another seed keeps several
-// blocks resident, picks the next warp at random and gives it a random number of instructions;
-// where the threads of a warp have gone different ways, it now and then picks another group than
-// the one at the smallest pc.
+// Seed 0 runs clusters one after another and each warp until it must wait. Another seed keeps
+// several clusters resident, picks the next warp at random and gives it a random number of
+// instructions; where the threads of a warp have gone different ways, it now and then picks another
+// group than the one at the smallest pc.
 #include "sim/machine.h"
 
 enum {
-    MAX_RESIDENT = 4,
     QUANTUM = 1 << 14, // of seed 0: a warp that spins gives way at last
-    TIMEOUTS = 64,     // of waits, before a block counts as stuck
+    TIMEOUTS = 64,     // of waits, before a cluster counts as stuck
     STARVED = 4096,    // instructions of one group of threads while others of its warp could run
 };
 
@@ -89,9 +88,9 @@ bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t
     return false;
 }
 
-void tk_sim_wake(tk_sim_block *b) {
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[k];
+void tk_sim_wake(tk_sim_cluster *c) {
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp *w = tk_sim_warp_of(c, k);
         TK_SIM_EACH(l, w->waiting) {
             if (w->wait[l] == TK_SIM_WAIT_ASYNC) {
                 w->wait[l] = TK_SIM_WAIT_NONE;
@@ -134,6 +133,7 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
             w->block->live--;
         }
         look_again(w);
+        tk_sim_cluster_left(w, mask);
         break;
     case TK_SIM_FAULT:
         return STEP_FAULT;
@@ -193,72 +193,14 @@ static bool run_warp(tk_sim_warp *w, uint64_t instructions) {
     return true;
 }
 
-// ---- Blocks
-
-static void make_block(tk_sim_grid *g, tk_sim_block *b) {
-    const tk_sim_launch *l = g->launch;
-    const tk_sim_entry *e = g->entry;
-    b->grid = g;
-    b->threads = l->block[0] * l->block[1] * l->block[2];
-    b->nwarp = (b->threads + TK_SIM_LANES - 1) / TK_SIM_LANES;
-    b->warp = TK_NEW_ARRAY(g->arena, tk_sim_warp, b->nwarp);
-    b->shared = tk_alloc(g->arena, g->shared_bytes + 16);
-    b->shadow = tk_sim_shadow_make(g->arena, g->shared_bytes, b->threads);
-    b->bulk = tk_sim_bulk_make(g->arena, b->nwarp);
-    b->async = tk_sim_async_make(g->arena, g->shared_bytes, b->nwarp);
-    b->local = tk_alloc(g->arena, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[k];
-        w->block = b;
-        w->grid = g;
-        w->code = e->code.at;
-        w->index = k;
-        w->reg = tk_alloc_array(g->arena, e->nreg + 1, sizeof *w->reg);
-        w->pred = TK_NEW_ARRAY(g->arena, uint32_t, e->npred + 1);
-    }
-}
-
-static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, int garbage) {
-    memset(w->reg, garbage, e->nreg * sizeof *w->reg);
-    memset(w->pred, garbage, e->npred * sizeof *w->pred);
-    memset(w->pc, 0, sizeof w->pc);
-    memset(w->wait, 0, sizeof w->wait);
-    w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
-    w->waiting = w->carry = w->turns = 0;
-    w->yields = w->gives_up = false;
-}
-
-// What a block finds in its registers and memory is of no use, and differs from seed to seed.
-static void start_block(tk_sim_grid *g, tk_sim_block *b) {
-    const tk_sim_launch *l = g->launch;
-    uint64_t n = g->started++;
-    int garbage = (int)tk_sim_random(g, 256);
-    b->number = n;
-    b->at[0] = (uint32_t)(n % l->grid[0]);
-    b->at[1] = (uint32_t)(n / l->grid[0] % l->grid[1]);
-    b->at[2] = (uint32_t)(n / l->grid[0] / l->grid[1]);
-    b->live = b->nwarp;
-    b->turn = 0;
-    b->running = true;
-    b->mbarrier.n = b->timeouts = 0;
-    memset(b->barrier, 0, sizeof b->barrier);
-    memset(b->shared, garbage, g->shared_bytes);
-    memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
-    tk_sim_shadow_begin(b->shadow);
-    tk_sim_async_begin(b->async);
-    tk_sim_bulk_begin(b->bulk);
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        start_warp(&b->warp[k], g->entry, b->threads - k * TK_SIM_LANES, garbage);
-    }
-    tk_sim_fill_registers(b);
-}
+// ---- Clusters
 
 static bool can_run(const tk_sim_warp *w) { return (w->alive & ~w->waiting) != 0; }
 
-// A warp of the block that can run: from `from` on in order. NULL: none.
-static tk_sim_warp *pick_warp(tk_sim_block *b, uint32_t from) {
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[(from + k) % b->nwarp];
+// A warp of the cluster that can run: from `from` on in order. NULL: none.
+static tk_sim_warp *pick_warp(const tk_sim_cluster *c, uint32_t from) {
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp *w = tk_sim_warp_of(c, (from + k) % c->nwarp);
         if (can_run(w)) {
             return w;
         }
@@ -268,26 +210,26 @@ static tk_sim_warp *pick_warp(tk_sim_block *b, uint32_t from) {
 
 // Where nobody can go on, waits with a time limit end. False: there are none, or this has been
 // tried again and again and nothing came of it.
-static bool time_out(tk_sim_block *b) {
+static bool time_out(tk_sim_cluster *c) {
     bool any = false;
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[k];
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp *w = tk_sim_warp_of(c, k);
         TK_SIM_EACH(l, w->waiting) { w->gives_up = w->gives_up || w->wait[l] == TK_SIM_WAIT_ASYNC; }
         any = any || w->gives_up;
     }
-    if (!any || ++b->timeouts > TIMEOUTS) {
+    if (!any || ++c->timeouts > TIMEOUTS) {
         return false;
     }
-    tk_sim_wake(b);
+    tk_sim_wake(c);
     return true;
 }
 
-static tk_sim_block *pick_block(tk_sim_grid *g) {
+static tk_sim_cluster *pick_cluster(tk_sim_grid *g) {
     uint32_t from = (uint32_t)tk_sim_random(g, g->nresident);
     for (uint32_t k = 0; k < g->nresident; k++) {
-        tk_sim_block *b = &g->resident[(from + k) % g->nresident];
-        if (b->running) {
-            return b;
+        tk_sim_cluster *c = &g->resident[(from + k) % g->nresident];
+        if (c->running) {
+            return c;
         }
     }
     return NULL;
@@ -303,35 +245,40 @@ static bool may_go_on(tk_sim_grid *g) {
     return true;
 }
 
-static bool run_block(tk_sim_grid *g, tk_sim_block *b) {
-    uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, b->nwarp) : b->turn;
-    tk_sim_warp *w = pick_warp(b, from);
+// All threads of the block have ended. False after a fault.
+static bool end_block(tk_sim_block *b) {
+    b->running = false;
+    b->cluster->live--;
+    b->cluster->running = b->cluster->live > 0;
+    return tk_sim_bulk_end(b) && tk_sim_shadow_end(b);
+}
+
+static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
+    uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, c->nwarp) : c->turn;
+    tk_sim_warp *w = pick_warp(c, from);
     if (!w) {
-        if (tk_sim_bulk_step(b)) {
+        if (tk_sim_bulk_step(c)) {
             return !g->result->fault.id;
         }
-        if (time_out(b)) {
+        if (time_out(c)) {
             return true;
         }
-        tk_sim_report_stuck(b);
+        tk_sim_report_stuck(c);
         return false;
     }
-    b->turn = w->index;
+    c->turn = w->number;
     uint64_t n = g->launch->seed ? 1 + tk_sim_random(g, 4u << tk_sim_random(g, 8)) : QUANTUM;
     if (!run_warp(w, n)) {
         return false;
     }
     if (can_run(w)) { // it has had its turn
-        b->turn = w->index + 1;
+        c->turn = w->number + 1;
     }
-    if (tk_sim_random(g, 4) == 1 && tk_sim_bulk_step(b) && g->result->fault.id) {
+    if (tk_sim_random(g, 4) == 1 && tk_sim_bulk_step(c) && g->result->fault.id) {
         return false;
     }
-    if (b->live == 0) {
-        if (!tk_sim_bulk_end(b)) {
-            return false;
-        }
-        b->running = false;
+    if (w->block->live == 0 && !end_block(w->block)) {
+        return false;
     }
     if (g->launch->limit && g->clock > g->launch->limit) {
         tk_sim_fail(w, NULL, 0, "limit", "the run takes more than %llu instructions of warps",
@@ -341,110 +288,20 @@ static bool run_block(tk_sim_grid *g, tk_sim_block *b) {
     return true;
 }
 
-static void run_grid(tk_sim_grid *g) {
+void tk_sim_run_grid(tk_sim_grid *g) {
     for (;;) {
         for (uint32_t k = 0; k < g->nresident; k++) {
-            if (!g->resident[k].running && g->started < g->blocks) {
-                start_block(g, &g->resident[k]);
+            if (!g->resident[k].running && g->started < g->clusters) {
+                tk_sim_start_cluster(g, &g->resident[k]);
             }
         }
-        tk_sim_block *b = pick_block(g);
-        if (!b) {
+        tk_sim_cluster *c = pick_cluster(g);
+        if (!c) {
             g->result->ok = true;
             return;
         }
-        if (!may_go_on(g) || !run_block(g, b)) {
+        if (!may_go_on(g) || !run_cluster(g, c)) {
             return;
         }
     }
-}
-
-// ---- The launch
-
-static const tk_sim_entry *find_entry(const tk_sim_program *p, const char *name) {
-    for (uint32_t k = 0; k < p->entries.n; k++) {
-        if (strcmp(p->entries.at[k]->name, name) == 0) {
-            return p->entries.at[k];
-        }
-    }
-    return NULL;
-}
-
-static bool dims_ok(const uint32_t *d, uint64_t most) {
-    uint64_t n = 1;
-    for (unsigned k = 0; k < 3; k++) {
-        n *= d[k];
-        if (d[k] == 0 || n > most) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// What is wrong with a launch, or NULL.
-static const char *launch_problem(tk_sim_grid *g) {
-    const tk_sim_launch *l = g->launch;
-    const tk_sim_entry *e = g->entry;
-    if (!e) {
-        return tk_format(g->arena, "the module has no entry '%s'", l->entry);
-    }
-    if (!dims_ok(l->block, TK_SIM_MAX_THREADS) || !dims_ok(l->grid, UINT64_C(1) << 48)) {
-        return "a block has 1 to 1024 threads, a grid at least one block";
-    }
-    if (l->param_bytes != e->param_bytes) {
-        return tk_format(g->arena, "the entry has %u bytes of parameters; %zu are given",
-                         e->param_bytes, l->param_bytes);
-    }
-    bool fixed = e->reqntid[0] != 0;
-    for (unsigned k = 0; k < 3; k++) {
-        if (fixed && l->block[k] != e->reqntid[k]) {
-            return tk_format(g->arena, "the entry asks for blocks of %u x %u x %u threads",
-                             e->reqntid[0], e->reqntid[1], e->reqntid[2]);
-        }
-    }
-    return NULL;
-}
-
-static uint32_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
-    uint64_t n = p->shared_bytes;
-    for (uint32_t k = 0; k < p->variables.n; k++) {
-        const tk_sim_variable *v = &p->variables.at[k];
-        n = v->dynamic && v->offset + l->shared > n ? v->offset + l->shared : n;
-    }
-    return (uint32_t)n;
-}
-
-void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
-                tk_sim_result *result) {
-    tk_sim_grid *g = TK_NEW(arena, tk_sim_grid);
-    memset(result, 0, sizeof *result);
-    g->arena = arena;
-    g->program = p;
-    g->entry = find_entry(p, l->entry);
-    g->launch = l;
-    g->result = result;
-    g->random = l->seed;
-    const char *problem = launch_problem(g);
-    if (problem) {
-        result->fault.id = "launch";
-        result->fault.text = problem;
-        return;
-    }
-    result->ncount = g->entry->code.n;
-    result->count = g->count = TK_NEW_ARRAY(arena, tk_sim_count, result->ncount + 1);
-    g->shared_bytes = shared_size(p, l);
-    g->local_stride = (g->entry->local_bytes + 15) / 16 * 16;
-    g->params = tk_alloc(arena, l->param_bytes + 16);
-    if (l->param_bytes) {
-        memcpy(g->params, l->params, l->param_bytes);
-    }
-    g->blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    uint64_t most = l->seed ? MAX_RESIDENT : 1;
-    g->nresident = (uint32_t)(g->blocks < most ? g->blocks : most);
-    g->resident = TK_NEW_ARRAY(arena, tk_sim_block, g->nresident);
-    tk_sim_memory_begin(g);
-    for (uint32_t k = 0; k < g->nresident; k++) {
-        make_block(g, &g->resident[k]);
-    }
-    run_grid(g);
 }

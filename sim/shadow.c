@@ -5,21 +5,22 @@
 // and when. Words that are only accessed whole share one cell; the first narrower access splits
 // them. Of more than two readers that nothing orders, the first and the last are kept.
 //
-// When. A meeting of the whole block begins a new epoch: what is of an earlier one is ordered
-// before everything that follows. Within an epoch each thread has a clock, which goes on whenever
-// the thread hands over its past (release), and a row: how far it knows the clock of each other
-// thread. An access is ordered before a thread's next one if the thread knows its clock. The
-// threads of a warp share a row until they synchronise one by one.
+// When. A meeting of all threads (of a block that is alone in its cluster) begins a new epoch: what
+// is of an earlier one is ordered before everything that follows. Within an epoch each thread has a
+// clock, which goes on whenever the thread hands over its past (release), and a row: how far it
+// knows the clock of each other thread. An access is ordered before a thread's next one if the
+// thread knows its clock. The threads of a warp share a row until they synchronise one by one.
+// Threads and offsets are those of the cluster.
 #include "sim/machine.h"
 
-enum { CELL = 3, POINTS = TK_SIM_BARRIERS + 128, EPOCHS = 0xffff, CLOCKS = 0xffff };
+enum { CELL = 3, EPOCHS = 0xffff, CLOCKS = 0xffff };
 
 typedef struct record {
     uint16_t epoch; // 0: none
     uint16_t clock;
-    uint32_t thread : 11;
+    uint32_t thread : 14;
     uint32_t atomic : 1;
-    uint32_t inst : 20;
+    uint32_t inst : 17;
 } record;
 
 typedef struct cell {
@@ -27,33 +28,38 @@ typedef struct cell {
 } cell;
 
 typedef struct row {
-    uint32_t *known; // [threads]; NULL: not made yet
+    uint16_t *known; // [threads]; NULL: not made yet
     bool valid;      // in this epoch; else nothing is known
 } row;
 
 struct tk_sim_shadow {
     tk_arena *arena;
-    uint32_t nword, threads;
-    uint32_t epoch, first; // now; of this block
+    uint32_t nword, threads, points;
+    uint32_t epoch, first; // now; of this cluster
     cell *word;            // [nword]
     bool *split;           // [nword]
     cell *byte;            // [nword * 4]; NULL until a word is split
     uint16_t *clock;       // [threads]
     bool clocked;          // a clock is not 1
+    bool crossed;          // a thread has reached another block's memory
     row *lane;             // [threads]
-    row warp[TK_SIM_MAX_WARPS];
-    row point[POINTS];
+    row *warp;             // [threads / 32]
+    row *point;            // [points]
 };
 
-struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t threads) {
+struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
+                                         uint32_t nblock) {
     struct tk_sim_shadow *s = TK_NEW(arena, struct tk_sim_shadow);
     s->arena = arena;
     s->nword = (bytes + 3) / 4;
-    s->threads = (threads + TK_SIM_LANES - 1) / TK_SIM_LANES * TK_SIM_LANES;
+    s->threads = nwarp * TK_SIM_LANES;
+    s->points = nblock * (TK_SIM_BARRIERS + 2 * TK_SIM_MBARRIERS) + 2;
     s->word = TK_NEW_ARRAY(arena, cell, s->nword + 1);
     s->split = TK_NEW_ARRAY(arena, bool, s->nword + 1);
     s->clock = TK_NEW_ARRAY(arena, uint16_t, s->threads);
     s->lane = TK_NEW_ARRAY(arena, row, s->threads);
+    s->warp = TK_NEW_ARRAY(arena, row, nwarp);
+    s->point = TK_NEW_ARRAY(arena, row, s->points);
     return s;
 }
 
@@ -66,16 +72,16 @@ static void forget_rows(struct tk_sim_shadow *s) {
         s->clock[t] = 1;
         s->lane[t].valid = false;
     }
-    for (uint32_t k = 0; k < TK_SIM_MAX_WARPS; k++) {
+    for (uint32_t k = 0; k < s->threads / TK_SIM_LANES; k++) {
         s->warp[k].valid = false;
     }
-    for (uint32_t k = 0; k < POINTS; k++) {
+    for (uint32_t k = 0; k < s->points; k++) {
         s->point[k].valid = false;
     }
 }
 
 void tk_sim_shadow_all(struct tk_sim_shadow *s) {
-    if (s->epoch == EPOCHS) { // the records' epochs wrap: those of this block become the oldest
+    if (s->epoch == EPOCHS) { // the records' epochs wrap: those of this cluster become the oldest
         for (size_t k = 0; k < s->nword * (size_t)(s->byte ? 5 : 1); k++) {
             cell *c = k < s->nword ? &s->word[k] : &s->byte[k - s->nword];
             bool written = c->write.epoch >= s->first;
@@ -92,6 +98,7 @@ void tk_sim_shadow_begin(struct tk_sim_shadow *s) {
     s->clocked = true;
     tk_sim_shadow_all(s);
     s->first = s->epoch;
+    s->crossed = false;
     memset(s->split, 0, s->nword * sizeof *s->split);
 }
 
@@ -99,7 +106,7 @@ void tk_sim_shadow_begin(struct tk_sim_shadow *s) {
 
 static void make_valid(struct tk_sim_shadow *s, row *r) {
     if (!r->known) {
-        r->known = TK_NEW_ARRAY(s->arena, uint32_t, s->threads);
+        r->known = TK_NEW_ARRAY(s->arena, uint16_t, s->threads);
     } else if (!r->valid) {
         memset(r->known, 0, s->threads * sizeof *r->known);
     }
@@ -158,15 +165,18 @@ static void gather_past(const struct tk_sim_shadow *s, uint32_t warp, uint32_t l
     }
 }
 
-void tk_sim_shadow_release(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point) {
+void tk_sim_shadow_release(const tk_sim_warp *w, uint32_t lanes, uint32_t point) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
     if (lanes) {
         make_valid(s, &s->point[point]);
-        gather_past(s, warp, lanes, &s->point[point]);
-        tick(s, warp, lanes);
+        gather_past(s, w->number, lanes, &s->point[point]);
+        tick(s, w->number, lanes);
     }
 }
 
-void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, uint32_t point) {
+void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t warp = w->number;
     if (!lanes || !s->point[point].valid) {
         return;
     }
@@ -180,7 +190,9 @@ void tk_sim_shadow_acquire(struct tk_sim_shadow *s, uint32_t warp, uint32_t lane
 
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point) { s->point[point].valid = false; }
 
-void tk_sim_shadow_warp(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes) {
+void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t warp = w->number;
     if (lanes == ~0u) {
         make_valid(s, &s->warp[warp]);
         gather_past(s, warp, lanes, &s->warp[warp]);
@@ -271,25 +283,24 @@ static void report(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t
     const char *does = access == TK_SIM_READ    ? "reads"
                        : access == TK_SIM_WRITE ? "writes"
                                                 : "updates";
-    uint32_t address = TK_SIM_SHARED_BASE + offset;
+    const char *what = tk_sim_shared_text(w->cluster, offset);
     if (f->other.epoch == 0) {
-        tk_sim_fail(w, i, lane, "uninitialised",
-                    "%s shared memory at 0x%x, which nobody has written", does, address);
+        tk_sim_fail(w, i, lane, "uninitialised", "%s %s, which nobody has written", does, what);
         return;
     }
-    const tk_sim_inst *other = &w->code[f->other.inst];
-    tk_sim_fail(w, i, lane, "race",
-                "%s shared memory at 0x%x, which thread %u %s, and nothing orders the two", does,
-                address, (unsigned)f->other.thread, f->what);
-    tk_sim_fail_note(w->grid, other, "thread %u %s it here", (unsigned)f->other.thread, f->what);
+    const char *who = tk_sim_member_text(w->cluster, f->other.thread);
+    tk_sim_fail(w, i, lane, "race", "%s %s, which %s %s, and nothing orders the two", does, what,
+                who, f->what);
+    tk_sim_fail_note(w->grid, &w->code[f->other.inst], "%s %s it here", who, f->what);
 }
 
 bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t bytes, tk_sim_access access, bool same_value) {
-    struct tk_sim_shadow *s = w->block->shadow;
-    uint32_t thread = tk_sim_thread(w, lane);
-    record me = {(uint16_t)s->epoch, s->clock[thread], thread & 0x7ff, access == TK_SIM_ATOMIC,
-                 tk_sim_index(w, i) & 0xfffff};
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t thread = tk_sim_member(w, lane);
+    record me = {(uint16_t)s->epoch, s->clock[thread], thread & 0x3fff, access == TK_SIM_ATOMIC,
+                 tk_sim_index(w, i) & 0x1ffff};
+    s->crossed = s->crossed || tk_sim_block_at(w->cluster, offset) != w->block;
     for (uint32_t at = offset, end = offset + bytes; at < end;) {
         uint32_t word = at / 4;
         bool whole = at % 4 == 0 && end - at >= 4 && !s->split[word];
@@ -300,6 +311,53 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
             return false;
         }
         at += whole ? 4 : 1;
+    }
+    return true;
+}
+
+// ---- The end of a block
+
+// Whether the record is of a thread of another block, and no thread of this one knows that it is
+// done.
+static bool outlives(const struct tk_sim_shadow *s, const tk_sim_block *b, const row *past,
+                     record r) {
+    bool other = exists(s, r) && r.thread / TK_SIM_LANES / b->nwarp != b->rank;
+    return other && r.epoch == s->epoch && past->known[r.thread] < r.clock;
+}
+
+static const record *find_outliving(const struct tk_sim_shadow *s, const tk_sim_block *b,
+                                    const row *past, const cell *c) {
+    for (unsigned k = 0; k < CELL - 1; k++) {
+        if (outlives(s, b, past, c->read[k])) {
+            return &c->read[k];
+        }
+    }
+    return outlives(s, b, past, c->write) ? &c->write : NULL;
+}
+
+bool tk_sim_shadow_end(tk_sim_block *b) {
+    struct tk_sim_shadow *s = b->cluster->shadow;
+    if (!s->crossed) {
+        return true;
+    }
+    row past = {NULL, false};
+    make_valid(s, &past);
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        gather_past(s, b->warp[k].number, ~0u, &past);
+    }
+    uint32_t first = b->rank * (b->cluster->stride / 4), n = (b->grid->shared_bytes + 3) / 4;
+    for (uint32_t word = first; word < first + n; word++) {
+        for (unsigned k = 0; k < (s->split[word] ? 4u : 1u); k++) {
+            const cell *c = s->split[word] ? &s->byte[(size_t)word * 4 + k] : &s->word[word];
+            const record *r = find_outliving(s, b, &past, c);
+            if (r) {
+                tk_sim_warp *w = tk_sim_warp_of(b->cluster, r->thread / TK_SIM_LANES);
+                tk_sim_fail(w, &w->code[r->inst], r->thread % TK_SIM_LANES, "ended",
+                            "accesses %s, and nothing orders this before the end of that block",
+                            tk_sim_shared_text(b->cluster, word * 4));
+                return false;
+            }
+        }
     }
     return true;
 }

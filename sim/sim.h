@@ -42,7 +42,8 @@ typedef struct tk_sim_region { // of global memory
 typedef struct tk_sim_launch {
     const char *entry;
     uint32_t grid[3], block[3];
-    uint32_t shared; // bytes of dynamic shared memory
+    uint32_t cluster[3]; // blocks of a cluster; 0: what the entry says, else one
+    uint32_t shared;     // bytes of dynamic shared memory
     const void *params;
     size_t param_bytes;
     const tk_sim_region *region;

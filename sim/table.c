@@ -6,6 +6,8 @@
 #include "sim/ops.def"
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
 #include "sim/ops_async.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
+#include "sim/ops_bulk.def"
 
 static const tk_sim_row rows[] = {
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
@@ -14,6 +16,9 @@ static const tk_sim_row rows[] = {
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
     {PATTERN, SHAPE, tk_sim_bind_##BIND, TK_SIM_CLASS_##CLASS},
 #include "sim/ops_async.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
+    {PATTERN, SHAPE, tk_sim_bind_##BIND, TK_SIM_CLASS_##CLASS},
+#include "sim/ops_bulk.def"
 };
 
 const tk_sim_row *tk_sim_rows(size_t *n) {

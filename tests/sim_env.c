@@ -42,7 +42,7 @@ bool sim_launch(sim_env *e, uint32_t blocks, uint32_t threads) {
     e->address = (uint64_t)(uintptr_t)e->word;
     e->region = (tk_sim_region){e->address, sizeof e->word, false, "buffer"};
     tk_sim_launch l = {.entry = "k",
-                       .grid = {blocks, 1, 1},
+                       .grid = {blocks, e->launch.grid[1] ? e->launch.grid[1] : 1, 1},
                        .block = {threads, 1, 1},
                        .shared = e->launch.shared,
                        .params = &e->address,
@@ -51,6 +51,7 @@ bool sim_launch(sim_env *e, uint32_t blocks, uint32_t threads) {
                        .nregion = 1,
                        .seed = e->launch.seed,
                        .limit = 10000000};
+    memcpy(l.cluster, e->launch.cluster, sizeof l.cluster);
     tk_sim_run(&e->arena, e->program, &l, &e->result);
     return e->result.ok;
 }

@@ -28,7 +28,8 @@ void sim_close(sim_env *e);
 // A module around these statements. shared: of .shared variables.
 const char *sim_body(sim_env *e, const char *shared, const char *statements);
 bool sim_read(sim_env *e, const char *ptx); // false: e->error
-// Runs entry "k" of what was read; the buffer stays as it is.
+// Runs entry "k" of what was read; the buffer stays as it is. Of e->launch it takes grid[1],
+// cluster, shared and seed.
 bool sim_launch(sim_env *e, uint32_t blocks, uint32_t threads);
 // Reads and runs; fails the test where the reader refuses.
 bool sim_run(sim_env *e, uint32_t threads, const char *statements);

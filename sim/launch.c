@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch: its checks, the memory of the resident clusters, and how a cluster begins.
+#include "sim/machine.h"
+
+enum { MAX_RESIDENT = 4, MAX_CLUSTER = 16, SHARED_ALIGN = 1024 };
+
+// ---- Clusters
+
+static void make_block(tk_sim_cluster *c, tk_sim_block *b) {
+    tk_sim_grid *g = c->grid;
+    const tk_sim_launch *l = g->launch;
+    const tk_sim_entry *e = g->entry;
+    b->grid = g;
+    b->cluster = c;
+    b->rank = (uint32_t)(b - c->block);
+    b->in[0] = b->rank % g->cluster[0];
+    b->in[1] = b->rank / g->cluster[0] % g->cluster[1];
+    b->in[2] = b->rank / g->cluster[0] / g->cluster[1];
+    b->threads = l->block[0] * l->block[1] * l->block[2];
+    b->nwarp = (b->threads + TK_SIM_LANES - 1) / TK_SIM_LANES;
+    b->warp = TK_NEW_ARRAY(g->arena, tk_sim_warp, b->nwarp);
+    b->shared = c->shared + b->rank * c->stride;
+    b->local = tk_alloc(g->arena, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        tk_sim_warp *w = &b->warp[k];
+        w->block = b;
+        w->cluster = c;
+        w->grid = g;
+        w->code = e->code.at;
+        w->index = k;
+        w->number = b->rank * b->nwarp + k;
+        w->reg = tk_alloc_array(g->arena, e->nreg + 1, sizeof *w->reg);
+        w->pred = TK_NEW_ARRAY(g->arena, uint32_t, e->npred + 1);
+    }
+}
+
+static void make_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
+    const uint32_t *threads = g->launch->block;
+    uint32_t nwarp = (threads[0] * threads[1] * threads[2] + TK_SIM_LANES - 1) / TK_SIM_LANES;
+    c->grid = g;
+    c->nblock = g->cluster[0] * g->cluster[1] * g->cluster[2];
+    c->nwarp = nwarp * c->nblock;
+    c->stride = (g->shared_bytes + SHARED_ALIGN) / SHARED_ALIGN * SHARED_ALIGN;
+    uint32_t bytes = c->stride * c->nblock;
+    c->shared = tk_alloc(g->arena, bytes);
+    c->shadow = tk_sim_shadow_make(g->arena, bytes, c->nwarp, c->nblock);
+    c->bulk = tk_sim_bulk_make(g->arena, c->nwarp);
+    c->async = tk_sim_async_make(g->arena, bytes, c->nwarp);
+    c->block = TK_NEW_ARRAY(g->arena, tk_sim_block, c->nblock);
+    for (uint32_t k = 0; k < c->nblock; k++) {
+        make_block(c, &c->block[k]);
+    }
+}
+
+static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, int garbage) {
+    memset(w->reg, garbage, e->nreg * sizeof *w->reg);
+    memset(w->pred, garbage, e->npred * sizeof *w->pred);
+    memset(w->pc, 0, sizeof w->pc);
+    memset(w->wait, 0, sizeof w->wait);
+    w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
+    w->came = w->phase = 0;
+    w->waiting = w->carry = w->turns = 0;
+    w->yields = w->gives_up = false;
+}
+
+static void start_block(tk_sim_block *b, const uint32_t *first, int garbage) {
+    tk_sim_grid *g = b->grid;
+    for (unsigned k = 0; k < 3; k++) {
+        b->at[k] = first[k] + b->in[k];
+    }
+    b->number = b->at[0] + g->extent[0] * (b->at[1] + (uint64_t)g->extent[1] * b->at[2]);
+    b->live = b->nwarp;
+    b->running = true;
+    memset(b->barrier, 0, sizeof b->barrier);
+    memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        start_warp(&b->warp[k], g->entry, b->threads - k * TK_SIM_LANES, garbage);
+    }
+    tk_sim_fill_registers(b);
+}
+
+// What a block finds in its registers and memory is of no use, and differs from seed to seed.
+void tk_sim_start_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
+    uint64_t n = g->started++;
+    int garbage = (int)tk_sim_random(g, 256);
+    uint64_t across[2] = {g->extent[0] / g->cluster[0], g->extent[1] / g->cluster[1]};
+    uint32_t first[3] = {(uint32_t)(n % across[0]) * g->cluster[0],
+                         (uint32_t)(n / across[0] % across[1]) * g->cluster[1],
+                         (uint32_t)(n / across[0] / across[1]) * g->cluster[2]};
+    c->live = c->nblock;
+    c->turn = c->timeouts = c->phase = 0;
+    c->missing = c->nblock * c->block->threads;
+    c->running = true;
+    c->mbarrier.n = 0;
+    memset(c->shared, garbage, (size_t)c->stride * c->nblock);
+    tk_sim_shadow_begin(c->shadow);
+    tk_sim_async_begin(c->async);
+    tk_sim_bulk_begin(c->bulk);
+    for (uint32_t k = 0; k < c->nblock; k++) {
+        start_block(&c->block[k], first, garbage);
+    }
+}
+
+// ---- The launch
+
+static const tk_sim_entry *find_entry(const tk_sim_program *p, const char *name) {
+    for (uint32_t k = 0; k < p->entries.n; k++) {
+        if (strcmp(p->entries.at[k]->name, name) == 0) {
+            return p->entries.at[k];
+        }
+    }
+    return NULL;
+}
+
+static bool dims_ok(const uint32_t *d, uint64_t most) {
+    uint64_t n = 1;
+    for (unsigned k = 0; k < 3; k++) {
+        n *= d[k];
+        if (d[k] == 0 || n > most) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Finds the blocks of a cluster and of the grid; what is wrong with them, or NULL.
+static const char *cluster_problem(tk_sim_grid *g) {
+    const tk_sim_launch *l = g->launch;
+    const tk_sim_entry *e = g->entry;
+    bool asked = l->cluster[0] != 0, fixed = e->cluster[0] != 0;
+    g->explicit_cluster = asked || fixed;
+    for (unsigned k = 0; k < 3; k++) {
+        if (asked && fixed && l->cluster[k] != e->cluster[k]) {
+            return tk_format(g->arena, "the entry asks for clusters of %u x %u x %u blocks",
+                             e->cluster[0], e->cluster[1], e->cluster[2]);
+        }
+        g->cluster[k] = fixed ? e->cluster[k] : asked ? l->cluster[k] : 1;
+    }
+    if (!dims_ok(g->cluster, MAX_CLUSTER)) {
+        return tk_format(g->arena, "a cluster has 1 to %d blocks", MAX_CLUSTER);
+    }
+    for (unsigned k = 0; k < 3; k++) {
+        uint64_t n = (uint64_t)l->grid[k] * (e->blocks_are_clusters ? g->cluster[k] : 1);
+        if (n % g->cluster[k] || n > UINT32_MAX) {
+            return tk_format(g->arena,
+                             "a grid of %u x %u x %u blocks is no multiple of clusters of "
+                             "%u x %u x %u",
+                             l->grid[0], l->grid[1], l->grid[2], g->cluster[0], g->cluster[1],
+                             g->cluster[2]);
+        }
+        g->extent[k] = (uint32_t)n;
+    }
+    return dims_ok(g->extent, UINT64_C(1) << 48) ? NULL : "a grid of too many blocks";
+}
+
+// What is wrong with a launch, or NULL.
+static const char *launch_problem(tk_sim_grid *g) {
+    const tk_sim_launch *l = g->launch;
+    const tk_sim_entry *e = g->entry;
+    if (!e) {
+        return tk_format(g->arena, "the module has no entry '%s'", l->entry);
+    }
+    if (!dims_ok(l->block, TK_SIM_MAX_THREADS) || !dims_ok(l->grid, UINT64_C(1) << 48)) {
+        return "a block has 1 to 1024 threads, a grid at least one block";
+    }
+    if (l->param_bytes != e->param_bytes) {
+        return tk_format(g->arena, "the entry has %u bytes of parameters; %zu are given",
+                         e->param_bytes, l->param_bytes);
+    }
+    const char *clusters = cluster_problem(g);
+    if (clusters) {
+        return clusters;
+    }
+    bool fixed = e->reqntid[0] != 0;
+    for (unsigned k = 0; k < 3; k++) {
+        if (fixed && l->block[k] != e->reqntid[k]) {
+            return tk_format(g->arena, "the entry asks for blocks of %u x %u x %u threads",
+                             e->reqntid[0], e->reqntid[1], e->reqntid[2]);
+        }
+    }
+    return NULL;
+}
+
+static uint32_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
+    uint64_t n = p->shared_bytes;
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        const tk_sim_variable *v = &p->variables.at[k];
+        n = v->dynamic && v->offset + l->shared > n ? v->offset + l->shared : n;
+    }
+    return (uint32_t)n;
+}
+
+void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
+                tk_sim_result *result) {
+    tk_sim_grid *g = TK_NEW(arena, tk_sim_grid);
+    memset(result, 0, sizeof *result);
+    g->arena = arena;
+    g->program = p;
+    g->entry = find_entry(p, l->entry);
+    g->launch = l;
+    g->result = result;
+    g->random = l->seed;
+    const char *problem = launch_problem(g);
+    if (problem) {
+        result->fault.id = "launch";
+        result->fault.text = problem;
+        return;
+    }
+    result->ncount = g->entry->code.n;
+    result->count = g->count = TK_NEW_ARRAY(arena, tk_sim_count, result->ncount + 1);
+    g->shared_bytes = shared_size(p, l);
+    g->local_stride = (g->entry->local_bytes + 15) / 16 * 16;
+    g->params = tk_alloc(arena, l->param_bytes + 16);
+    if (l->param_bytes) {
+        memcpy(g->params, l->params, l->param_bytes);
+    }
+    uint32_t size = g->cluster[0] * g->cluster[1] * g->cluster[2];
+    g->clusters = (uint64_t)g->extent[0] * g->extent[1] * g->extent[2] / size;
+    uint64_t most = l->seed == 0 ? 1 : size > 1 ? MAX_RESIDENT / 2 : MAX_RESIDENT;
+    g->nresident = (uint32_t)(g->clusters < most ? g->clusters : most);
+    g->resident = TK_NEW_ARRAY(arena, tk_sim_cluster, g->nresident);
+    tk_sim_memory_begin(g);
+    for (uint32_t k = 0; k < g->nresident; k++) {
+        make_cluster(g, &g->resident[k]);
+    }
+    tk_sim_run_grid(g);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator's clusters: blocks that run together, their barrier, and their shared memory, which
+// the others reach.
+#include "tests/sim_env.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { SEEDS = 12 };
+
+// Runs under some seeds as clusters of `n` blocks; the last run stays.
+static sim_env *good(uint32_t blocks, uint32_t n, uint32_t threads, const char *shared,
+                     const char *text) {
+    sim_env *e = sim_open();
+    e->launch.cluster[0] = n;
+    e->launch.cluster[1] = e->launch.cluster[2] = 1;
+    cr_assert(sim_read(e, sim_body(e, shared, text)), "%u: %s", e->error.at.ptx_line,
+              e->error.text);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        e->launch.seed = seed;
+        memset(e->word, 0, sizeof e->word);
+        cr_assert(sim_launch(e, blocks, threads), "seed %u: %s", (unsigned)seed, sim_fault(e));
+    }
+    return e;
+}
+
+// A fault of this id, with these words, under each seed.
+static void fault(uint32_t n, uint32_t threads, const char *text, const char *id,
+                  const char *words) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sim_env *e = sim_open();
+        e->launch.cluster[0] = n;
+        e->launch.cluster[1] = e->launch.cluster[2] = 1;
+        e->launch.seed = seed;
+        const char *ptx =
+            sim_body(e, ".shared .align 16 .b8 tile[1024]; .shared .align 8 .b8 bar[8];", text);
+        cr_assert(sim_read(e, ptx), "%u: %s", e->error.at.ptx_line, e->error.text);
+        cr_assert(!sim_launch(e, n, threads), "seed %u: no fault, expected %s: %s", (unsigned)seed,
+                  id, text);
+        cr_expect(strcmp(e->result.fault.id, id) == 0 && strstr(sim_fault(e), words), "%s",
+                  sim_fault(e));
+        sim_close(e);
+    }
+}
+
+// Blocks are counted over the whole grid: word b is block b's.
+#define AT                                                                                         \
+    "mov.u32 %r60, %ctaid.x; mov.u32 %r61, %ctaid.y; mov.u32 %r62, %nctaid.x;\n"                   \
+    "mad.lo.u32 %r60, %r61, %r62, %r60; mov.u32 %r61, %ntid.x;\n"                                  \
+    "mad.lo.u32 %r60, %r60, %r61, %t; mad.wide.u32 %at, %r60, 8, %base;\n"
+#define MEET "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+
+Test(sim_cluster, numbers) {
+    sim_env *e = sim_open();
+    e->launch.grid[1] = 2;
+    memcpy(e->launch.cluster, (uint32_t[]){2, 2, 1}, sizeof e->launch.cluster);
+    static const char text[] = AT
+        "mov.u32 %r1, %cluster_ctaid.x; mov.u32 %r2, %cluster_ctaid.y; mov.u32 %r3, %clusterid.x;\n"
+        "mov.u32 %r4, %cluster_ctarank; mov.u32 %r5, %cluster_nctarank;\n"
+        "mov.u32 %r6, %cluster_nctaid.y; mov.u32 %r7, %nclusterid.x; mov.pred %p1, "
+        "%is_explicit_cluster;\n"
+        "mad.lo.u32 %r1, %r1, 10, %r2; mad.lo.u32 %r1, %r1, 10, %r3; mad.lo.u32 %r1, %r1, 10, "
+        "%r4;\n"
+        "mad.lo.u32 %r1, %r1, 10, %r5; mad.lo.u32 %r1, %r1, 10, %r6; mad.lo.u32 %r1, %r1, 10, "
+        "%r7;\n"
+        "selp.b32 %r2, 1, 0, %p1; mad.lo.u32 %r1, %r1, 10, %r2; cvt.u64.u32 %d1, %r1;\n"
+        "st.global.b64 [%at], %d1;";
+    cr_assert(sim_read(e, sim_body(e, "", text)), "%s", e->error.text);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        e->launch.seed = seed;
+        cr_assert(sim_launch(e, 6, 1), "%s", sim_fault(e));
+        for (uint64_t k = 0; k < 12; k++) {
+            uint64_t x = k % 6, y = k / 6, want = x % 2;
+            want = want * 10 + y;
+            want = want * 10 + x / 2;
+            want = want * 10 + x % 2 + 2 * y;
+            want = want * 10000 + 4231;
+            cr_expect_eq(e->word[k], want, "block %u: %u", (unsigned)k, (unsigned)e->word[k]);
+        }
+    }
+    sim_close(e);
+}
+
+Test(sim_cluster, what_a_launch_says) {
+    static const char *const bounds[] = {
+        ".reqnctapercluster 2", ".explicitcluster .reqnctapercluster 2, 1, 1", ".explicitcluster",
+        ".blocksareclusters .reqntid 1 .reqnctapercluster 2"};
+    for (unsigned k = 0; k < 4; k++) {
+        sim_env *e = sim_open();
+        const char *ptx = tk_format(
+            &e->arena,
+            ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) %s\n"
+            "{ .reg .b64 %%d<3>; .reg .b32 %%r<3>; ld.param.b64 %%d1, [p];\n"
+            "mov.u32 %%r1, %%nctaid.x; mov.u32 %%r2, %%cluster_nctarank;\n"
+            "mov.b64 %%d2, {%%r1, %%r2}; st.global.b64 [%%d1], %%d2; ret; }",
+            bounds[k]);
+        cr_assert(sim_read(e, ptx), "%s", e->error.text);
+        memcpy(e->launch.cluster, (uint32_t[]){k == 2 ? 2 : 0, 1, 1}, sizeof e->launch.cluster);
+        cr_assert(sim_launch(e, 4, 1), "%s", sim_fault(e));
+        cr_expect_eq(e->word[0], (k == 3 ? 8u : 4u) | UINT64_C(2) << 32);
+        sim_close(e);
+    }
+}
+
+Test(sim_cluster, launches_that_do_not_fit) {
+    sim_env *e = sim_open();
+    cr_assert(sim_read(e, sim_body(e, "", "")));
+    memcpy(e->launch.cluster, (uint32_t[]){2, 1, 1}, sizeof e->launch.cluster);
+    cr_assert(!sim_launch(e, 3, 32));
+    cr_expect(strstr(sim_fault(e), "a grid of 3 x 1 x 1 blocks is no multiple"), "%s",
+              sim_fault(e));
+    memcpy(e->launch.cluster, (uint32_t[]){17, 1, 1}, sizeof e->launch.cluster);
+    cr_assert(!sim_launch(e, 17, 32));
+    cr_expect(strstr(sim_fault(e), "a cluster has 1 to 16 blocks"), "%s", sim_fault(e));
+    sim_close(e);
+}
+
+#define MINE "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 4, %r1; mov.u32 %r2, %cluster_ctarank;\n"
+#define NEXT                                                                                       \
+    "mov.u32 %r4, %cluster_nctarank; add.u32 %r3, %r2, 1; rem.u32 %r3, %r3, %r4;\n"                \
+    "mapa.shared::cluster.u32 %r5, %r1, %r3;\n"
+#define PUT  "mad.lo.u32 %r6, %r2, 1000, %t; st.shared.b32 [%r1], %r6;\n"
+#define TILE ".shared .align 16 .b8 tile[1024];"
+
+// What each thread finds in the next block's memory, by every way to get there.
+Test(sim_cluster, loads) {
+    static const char *const load[] = {
+        "ld.shared::cluster.b32 %r7, [%r5];",
+        "cvt.u64.u32 %d1, %r5; cvta.shared::cluster.u64 %d1, %d1; ld.b32 %r7, [%d1];",
+        "cvt.u64.u32 %d1, %r1; cvta.shared.u64 %d1, %d1; mapa.u64 %d1, %d1, %r3; ld.b32 %r7, "
+        "[%d1];",
+        "mapa.shared::cluster.u32 %r8, tile, %r3; mad.lo.u32 %r8, %t, 4, %r8;"
+        "ld.shared::cluster.b32 %r7, [%r8];",
+        "atom.shared::cluster.add.u32 %r7, [%r5], 0;",
+        "getctarank.shared::cluster.u32 %r8, %r5; mapa.shared::cluster.u32 %r8, %r1, %r8;"
+        "ld.relaxed.cluster.shared::cluster.b32 %r7, [%r8];"};
+    for (unsigned k = 0; k < sizeof load / sizeof *load; k++) {
+        sim_env *e = sim_open();
+        const char *text = tk_format(&e->arena, "%s%s%s", AT MINE NEXT PUT MEET, load[k],
+                                     MEET "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;");
+        sim_env *f = good(8, 4, 64, TILE, text);
+        for (uint64_t b = 0; b < 8; b++) {
+            for (uint64_t t = 0; t < 64; t++) {
+                uint64_t got = f->word[64 * b + t], want = (b + 1) % 4 * 1000 + t;
+                cr_assert_eq(got, want, "%s: block %u thread %u: %u", load[k], (unsigned)b,
+                             (unsigned)t, (unsigned)got);
+            }
+        }
+        sim_close(f);
+        sim_close(e);
+    }
+}
+
+Test(sim_cluster, stores_and_updates) {
+    static const char text[] = AT MINE NEXT
+        "mov.b32 %r6, 0; st.shared.b32 [%r1], %r6; add.u32 %r9, %r1, 512; st.shared.b32 [%r9], "
+        "%r6;\n" MEET "mad.lo.u32 %r6, %r2, 1000, %t; st.shared::cluster.b32 [%r5+512], %r6;\n"
+        "mov.u32 %r8, tile; mapa.shared::cluster.u32 %r8, %r8, 0;\n"
+        "red.shared::cluster.add.u32 [%r8], 1;\n"
+        "red.relaxed.cluster.shared::cluster.add.u32 [%r8+4], %t;\n" MEET
+        "ld.shared.b32 %r7, [%r9]; ld.shared.b32 %r10, [tile]; mad.lo.u32 %r7, %r10, 10000, %r7;\n"
+        "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;";
+    sim_env *e = good(6, 3, 64, TILE, text);
+    for (uint64_t b = 0; b < 6; b++) {
+        for (uint64_t t = 0; t < 64; t++) {
+            uint64_t want = (b + 2) % 3 * 1000 + t + (b % 3 == 0 ? 1920000 : 0);
+            cr_assert_eq(e->word[64 * b + t], want, "block %u thread %u: %u", (unsigned)b,
+                         (unsigned)t, (unsigned)e->word[64 * b + t]);
+        }
+    }
+    sim_close(e);
+}
+
+Test(sim_cluster, isspacep) {
+    static const char text[] = AT MINE NEXT
+        "cvt.u64.u32 %d1, %r1; cvta.shared.u64 %d1, %d1; mapa.u64 %d2, %d1, %r3;\n"
+        "isspacep.shared %p1, %d1; isspacep.shared::cluster %p2, %d1; isspacep.shared %p3, %d2;\n"
+        "isspacep.shared::cluster %p4, %d2; isspacep.global %p5, %d2;\n"
+        "selp.b32 %r1, 1, 0, %p1; selp.b32 %r2, 10, 0, %p2; selp.b32 %r3, 100, 0, %p3;\n"
+        "selp.b32 %r4, 1000, 0, %p4; selp.b32 %r5, 10000, 0, %p5; add.u32 %r1, %r1, %r2;\n"
+        "add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4; add.u32 %r1, %r1, %r5;\n"
+        "cvt.u64.u32 %d3, %r1; st.global.b64 [%at], %d3;";
+    sim_env *e = good(2, 2, 1, TILE, text);
+    cr_expect_eq(e->word[1], 1011, "%u", (unsigned)e->word[1]);
+    sim_close(e);
+}
+
+// Threads of a warp arrive one by one; a block whose threads have ended counts as arrived.
+Test(sim_cluster, barrier) {
+    sim_env *e =
+        good(4, 2, 40, TILE,
+             AT MINE NEXT PUT "setp.lt.u32 %p1, %t, 7; @%p1 bra LATE;\n"
+                              "ON: barrier.cluster.arrive; barrier.cluster.wait.acquire;\n"
+                              "ld.shared::cluster.b32 %r7, [%r5]; bra.uni OUT;\n"
+                              "LATE: add.s32 %r8, %r8, 1; bra ON;\n"
+                              "OUT: barrier.cluster.arrive.release; barrier.cluster.wait;\n"
+                              "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;");
+    for (uint64_t k = 0; k < 160; k++) {
+        cr_assert_eq(e->word[k], (k / 40 + 1) % 2 * 1000 + k % 40);
+    }
+    sim_close(e);
+    sim_close(good(2, 2, 64, TILE,
+                   "mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 0; @%p1 exit;" MEET MEET));
+    sim_close(good(2, 2, 64, TILE, MEET "barrier.cluster.arrive.aligned;"));
+}
+
+Test(sim_cluster, faults) {
+    fault(2, 32, MINE NEXT PUT "ld.shared::cluster.b32 %r7, [%r5];" MEET, "uninitialised",
+          "of the cluster, which nobody has written");
+    fault(2, 32,
+          MINE NEXT PUT "barrier.cluster.arrive.relaxed.aligned; "
+                        "barrier.cluster.wait.aligned;\n"
+                        "ld.shared::cluster.b32 %r7, [%r5];" MEET,
+          "race", "of the cluster");
+    // The block ends before the others are done with its memory.
+    fault(2, 32, MINE NEXT PUT MEET "ld.shared::cluster.b32 %r7, [%r5];", "ended", "block");
+    fault(2, 32, MINE NEXT PUT MEET "st.shared::cluster.b32 [%r5], 1;", "ended", "block");
+    fault(2, 32,
+          MINE NEXT PUT MEET
+          "st.shared::cluster.b32 [%r5], 1;\n"
+          "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;",
+          "ended", "block");
+    fault(2, 32, MINE "mapa.shared::cluster.u32 %r5, %r1, 2;", "out-of-bounds",
+          "block 2 of a cluster of 2");
+    fault(2, 32, MINE "add.u32 %r5, %r1, 0x3000000; ld.shared::cluster.b32 %r7, [%r5];",
+          "out-of-bounds", "block 2 of a cluster of 2");
+    fault(2, 32, MINE NEXT "ld.shared::cluster.b32 %r7, [%r5+8000];" MEET, "out-of-bounds",
+          "4 bytes of shared memory");
+    fault(2, 32, MINE NEXT "ld.shared.b32 %r7, [%r5];" MEET, "out-of-bounds", "shared memory");
+    fault(2, 32, "mapa.u64 %d1, %base, 1;", "out-of-bounds", "is no address of shared memory");
+    fault(2, 32, "barrier.cluster.wait.aligned;", "barrier-operands", "without having arrived");
+    fault(2, 32, "barrier.cluster.arrive; barrier.cluster.arrive;" MEET, "barrier-operands",
+          "again, without a wait");
+    fault(2, 32,
+          "mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 1;\n"
+          "@%p1 bar.sync 1, 64; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+          "barrier-operands", "a barrier for 64 threads");
+    fault(2, 64,
+          "mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 1; setp.lt.u32 %p2, %t, 32;\n"
+          "and.pred %p1, %p1, %p2; @%p1 bar.sync 1, 64;" MEET,
+          "deadlock", "of the cluster waits at the barrier of the cluster, where 32 threads");
+    fault(1, 32, "setp.lt.u32 %p1, %t, 5; @%p1 bra OUT;" MEET "OUT:", "divergent-barrier",
+          "barrier of whole warps");
+}
+
+// ---- Barriers in another block's memory
+
+#define INIT(count)                                                                                \
+    "setp.eq.u32 %p1, %t, 0; mov.u32 %r20, bar; @%p1 mbarrier.init.shared.b64 [%r20], " count ";"  \
+    "\n"
+#define WAIT(parity)                                                                               \
+    "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], " parity              \
+    "; @!%p2 bra W;\n"
+
+Test(sim_cluster, remote_arrivals) {
+    static const char *const arrive[] = {
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r21];",
+        "@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r21], 31;"
+        "setp.eq.u32 %p3, %t, 5; @%p3 mbarrier.arrive.shared::cluster.b64 _, [%r21];",
+        "@%p1 mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r21], 64;"
+        "@!%p1 mbarrier.arrive.shared::cluster.b64 _, [%r21];"
+        "@%p1 mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r21], 64;"};
+    for (unsigned k = 0; k < 3; k++) {
+        sim_env *e = sim_open();
+        const char *text =
+            tk_format(&e->arena, "%s%s%s",
+                      AT MINE NEXT INIT("32") MEET
+                      "mad.lo.u32 %r6, %r2, 1000, %t; st.shared::cluster.b32 [%r5], %r6;\n"
+                      "mapa.shared::cluster.u32 %r21, %r20, %r3; bar.warp.sync -1;\n",
+                      arrive[k],
+                      WAIT("0") "ld.shared.b32 %r7, [%r1];\n" MEET
+                                "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;");
+        sim_env *f = good(6, 3, 32, TILE ".shared .align 8 .b8 bar[8];", text);
+        for (uint64_t b = 0; b < 6; b++) {
+            cr_expect_eq(f->word[32 * b + 9], (b + 2) % 3 * 1000 + 9);
+        }
+        sim_close(f);
+        sim_close(e);
+    }
+}
+
+Test(sim_cluster, faults_of_barriers) {
+    // The other block has not initialised it yet.
+    fault(2, 32,
+          MINE NEXT INIT("32") "mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
+                               "mbarrier.arrive.shared::cluster.b64 _, [%r21];" MEET,
+          "uninitialised", "of the cluster");
+    fault(2, 32,
+          MINE NEXT INIT("32") MEET "mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
+                                    "mbarrier.arrive.shared::cta.b64 _, [%r21];" MEET,
+          "out-of-bounds", "shared memory");
+    fault(2, 32,
+          MINE NEXT INIT("32") MEET "cvt.u64.u32 %d1, %r20; cvta.shared.u64 %d1, %d1;\n"
+                                    "mapa.u64 %d1, %d1, %r3; mbarrier.arrive.b64 _, [%d1];" MEET,
+          "mbarrier", "outside shared memory of the block");
+    fault(2, 32, MINE NEXT INIT("33") MEET WAIT("0"), "deadlock", "waits at an mbarrier");
+}
