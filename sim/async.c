@@ -24,7 +24,8 @@ struct tk_sim_async {
     uint32_t nword;
     uint32_t flying;            // words that copies in flight write or read
     const tk_sim_inst **writer; // [nword]: what writes a word; NULL: nothing in flight does
-    const tk_sim_inst **reader; // [nword]: a bulk copy that reads it
+    const tk_sim_inst **reader; // [nword]: what reads it, the last one of these
+    uint32_t *readers;          // [nword]: how many do
     uint64_t now, *written;     // [nword]: when a thread last wrote it; 0: fenced or not at all
     uint16_t *author;           // [nword]: which one
     uint64_t *fence;            // [threads]: when it last executed fence.proxy.async
@@ -40,6 +41,7 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
     a->nwarp = nwarp;
     a->writer = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
     a->reader = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
+    a->readers = TK_NEW_ARRAY(arena, uint32_t, a->nword + 1);
     a->written = TK_NEW_ARRAY(arena, uint64_t, a->nword + 1);
     a->author = TK_NEW_ARRAY(arena, uint16_t, a->nword + 1);
     a->fence = TK_NEW_ARRAY(arena, uint64_t, (size_t)nwarp * TK_SIM_LANES);
@@ -51,6 +53,7 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
 void tk_sim_async_begin(struct tk_sim_async *a) {
     memset(a->writer, 0, a->nword * sizeof *a->writer);
     memset(a->reader, 0, a->nword * sizeof *a->reader);
+    memset(a->readers, 0, a->nword * sizeof *a->readers);
     memset(a->written, 0, a->nword * sizeof *a->written);
     memset(a->fence, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->fence);
     memset(a->group, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->group);
@@ -73,10 +76,9 @@ static bool collide(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_
     const char *does = access == TK_SIM_READ    ? "reads"
                        : access == TK_SIM_WRITE ? "writes"
                                                 : "updates";
-    tk_sim_fail(w, i, lane, "race",
-                "%s %s, which an asynchronous copy %s; nobody has waited for it", does,
-                tk_sim_shared_text(w->cluster, word * 4), use);
-    tk_sim_fail_note(w->grid, other, "the copy is here");
+    tk_sim_fail(w, i, lane, "race", "%s %s, which '%s' %s asynchronously; nobody has waited for it",
+                does, tk_sim_shared_text(w->cluster, word * 4), other->name, use);
+    tk_sim_fail_note(w->grid, other, "it is issued here");
     return false;
 }
 
@@ -103,6 +105,12 @@ void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const
     struct tk_sim_async *a = c->async;
     const tk_sim_inst **map = writes ? a->writer : a->reader;
     for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
+        if (!writes) {
+            a->readers[k] += inst ? 1u : UINT32_MAX;
+            if (!inst && a->readers[k]) {
+                continue;
+            }
+        }
         a->flying += (map[k] == NULL && inst) ? 1u : 0;
         a->flying -= (map[k] && !inst) ? 1u : 0;
         map[k] = inst;
@@ -123,9 +131,8 @@ bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
         uint64_t when = a->written[k];
         if (when > a->fence[a->author[k]] && when > a->fence[tk_sim_member(w, lane)]) {
             tk_sim_fail(w, i, lane, "proxy",
-                        "an asynchronous copy reads %s, which %s wrote; "
-                        "there is no fence.proxy.async between",
-                        tk_sim_shared_text(w->cluster, k * 4),
+                        "'%s' reads %s, which %s wrote; there is no fence.proxy.async between",
+                        i->name, tk_sim_shared_text(w->cluster, k * 4),
                         tk_sim_member_text(w->cluster, a->author[k]));
             return false;
         }

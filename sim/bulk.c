@@ -87,17 +87,6 @@ void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes) {
     TK_SIM_EACH(l, lanes) { w->cluster->bulk->group[tk_sim_member(w, l)]++; }
 }
 
-// Others of the copies may read the same bytes.
-static void release_source(tk_sim_cluster *c, const tk_sim_bulk *x) {
-    tk_sim_async_mark(c, x->offset, x->bytes, NULL, false);
-    for (uint32_t k = 0; k < c->bulk->copies.n; k++) {
-        const tk_sim_bulk *y = &c->bulk->copies.at[k].at;
-        if (!y->load) {
-            tk_sim_async_mark(c, y->offset, y->bytes, y->inst, false);
-        }
-    }
-}
-
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
     struct tk_sim_bulks *b = w->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
@@ -111,7 +100,7 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
             memcpy(c.at.global, w->cluster->shared + c.at.offset, c.at.bytes);
         }
         forget(b, k);
-        release_source(w->cluster, &c.at);
+        tk_sim_async_mark(w->cluster, c.at.offset, c.at.bytes, NULL, false);
         if (!tk_sim_shadow_access(w, c.at.inst, lane, c.at.offset, c.at.bytes, TK_SIM_READ,
                                   false)) {
             return false;

@@ -13,6 +13,8 @@
 #include "sim/ops_async.def"
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
 #include "sim/ops_bulk.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
+#include "sim/ops_wgmma.def"
 
 // An executor of one, two, three sources: lanes' values x, y, z of type T; EXPR is the result, of
 // which the bits of U are kept.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches, ends, traps, and what does nothing here.
 #include "sim/exec.h"
+#include "sim/wgmma.h"
 
 static tk_sim_flow run_bra(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)mask;
@@ -23,8 +24,8 @@ static tk_sim_flow run_brx(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
 TK_SIM_BIND_ONE(brx, run_brx)
 
 static tk_sim_flow run_exit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    (void)w, (void)i, (void)mask;
-    return TK_SIM_EXIT;
+    bool whole = w->alive == mask;
+    return whole && w->wgmma && !tk_sim_wgmma_end(w, i) ? TK_SIM_FAULT : TK_SIM_EXIT;
 }
 TK_SIM_BIND_ONE(exit, run_exit)
 

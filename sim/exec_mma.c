@@ -26,38 +26,15 @@ static unsigned depth(const tk_sim_inst *i) {
                                                 : 0;
 }
 
-static int32_t integer(tk_sim_type t, uint32_t bits) {
-    return t == TK_SIM_S8 ? (int8_t)(uint8_t)bits : (int32_t)(bits & 0xff);
-}
-
-// One register: `e` elements of successive k, into rows of floats or integers.
-static void spread(tk_sim_type t, uint32_t reg, float *f, int32_t *x) {
-    unsigned bits = tk_sim_types[t].bits;
-    for (unsigned b = 0; b < 32 / bits; b++) {
-        uint32_t element = bits == 32 ? reg : reg >> b * bits & ((1u << bits) - 1);
-        if (tk_sim_types[t].kind == 'f') {
-            f[b] = tk_sim_mma_float(t, element);
-        } else {
-            x[b] = integer(t, element);
-        }
-    }
-}
-
 static void collect(const tk_sim_warp *w, const tk_sim_inst *i, operands *o) {
     tk_sim_type ta = (tk_sim_type)i->type[1], tb = (tk_sim_type)i->type[2];
     unsigned e = 32u / tk_sim_types[ta].bits;
-    for (unsigned r = 0; r < tk_sim_count_of(i, 1); r++) {
-        const uint64_t *a = tk_sim_get(w, tk_sim_operand(i, 1) + r);
-        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
-            unsigned row = l / 4 + 8 * (r % 2), k = e * (l % 4) + 4 * e * (r / 2);
-            spread(ta, (uint32_t)a[l], &o->a[row][k], &o->ia[row][k]);
-        }
-    }
+    tk_sim_mma_rows(w, tk_sim_operand(i, 1), tk_sim_count_of(i, 1), ta, o->a, o->ia);
     for (unsigned r = 0; r < tk_sim_count_of(i, 2); r++) {
         const uint64_t *b = tk_sim_get(w, tk_sim_operand(i, 2) + r);
         for (unsigned l = 0; l < TK_SIM_LANES; l++) {
             unsigned k = e * (l % 4) + 4 * e * r;
-            spread(tb, (uint32_t)b[l], &o->b[l / 4][k], &o->ib[l / 4][k]);
+            tk_sim_mma_spread(tb, (uint32_t)b[l], &o->b[l / 4][k], &o->ib[l / 4][k]);
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch: its checks, the memory of the resident clusters, and how a cluster begins.
-#include "sim/machine.h"
+#include "sim/wgmma.h"
 
 enum { MAX_RESIDENT = 4, MAX_CLUSTER = 16, SHARED_ALIGN = 1024 };
 
@@ -31,6 +31,9 @@ static void make_block(tk_sim_cluster *c, tk_sim_block *b) {
         w->number = b->rank * b->nwarp + k;
         w->reg = tk_alloc_array(g->arena, e->nreg + 1, sizeof *w->reg);
         w->pred = TK_NEW_ARRAY(g->arena, uint32_t, e->npred + 1);
+    }
+    if (g->program->warpgroups) {
+        tk_sim_wgmma_make(b);
     }
 }
 
@@ -72,6 +75,9 @@ static void start_block(tk_sim_block *b, const uint32_t *first, int garbage) {
     b->live = b->nwarp;
     b->running = true;
     memset(b->barrier, 0, sizeof b->barrier);
+    if (b->warpgroup) {
+        tk_sim_wgmma_begin(b);
+    }
     memset(b->local, garbage, (size_t)g->local_stride * b->nwarp * TK_SIM_LANES);
     for (uint32_t k = 0; k < b->nwarp; k++) {
         start_warp(&b->warp[k], g->entry, b->threads - k * TK_SIM_LANES, garbage);

@@ -54,6 +54,7 @@ typedef struct tk_sim_warp {
     uint32_t carry;                    // of add.cc and the like, a bit a lane
     bool yields;                       // the warp gives way to others
     bool gives_up;                     // a wait for an mbarrier has taken its time
+    struct tk_sim_wgmma *wgmma;        // wgmma.h; NULL: the module has none
     uint32_t turns;                    // taken by the running group while others could run
 } tk_sim_warp;
 
@@ -86,7 +87,8 @@ typedef struct tk_sim_block {
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     unsigned char *local;  // [threads][local_bytes]
     tk_sim_barrier barrier[TK_SIM_BARRIERS];
-    uint32_t live; // warps with a thread that has not ended
+    struct tk_sim_warpgroup *warpgroup; // wgmma.h; NULL: the module has no such instructions
+    uint32_t live;                      // warps with a thread that has not ended
     bool running;
 } tk_sim_block;
 
@@ -241,7 +243,7 @@ void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
 // ---- Asynchronous copies (async.c)
 
 struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp);
-// In flight: shared memory that a copy writes, or reads; inst NULL: no more.
+// In flight: shared memory that a copy writes, or reads (several may); inst NULL: no more.
 void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
                        bool writes);
 // fence.proxy.async; whether a bulk copy that the lane issues sees what threads have written here:

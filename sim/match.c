@@ -28,6 +28,24 @@ bool tk_sim_type_of(const char *name, size_t n, tk_sim_type *out) {
     return false;
 }
 
+// m64n16k8 against m64n#k8: the digits are the instruction's number. False: another word.
+static bool numbered(const char *p, size_t k, const char *word, size_t n, uint32_t *number) {
+    const char *mark = memchr(p, '#', k);
+    size_t before = mark ? (size_t)(mark - p) : 0, after = mark ? k - before - 1 : 0;
+    if (!mark || n <= before + after || n - before - after > 3 || memcmp(p, word, before) != 0 ||
+        memcmp(mark + 1, word + n - after, after) != 0 || word[before] == '0') {
+        return false;
+    }
+    *number = 0;
+    for (size_t d = before; d < n - after; d++) {
+        if (word[d] < '0' || word[d] > '9') {
+            return false;
+        }
+        *number = *number * 10 + (uint32_t)(word[d] - '0');
+    }
+    return true;
+}
+
 static bool add_word(const char *s, size_t n, tk_sim_inst *out) {
     tk_sim_type type;
     if (tk_sim_type_of(s, n, &type)) {
@@ -47,10 +65,10 @@ static bool add_word(const char *s, size_t n, tk_sim_inst *out) {
 }
 
 // Whether one of a|b|c, up to the pattern's next dot, is the word.
-static bool one_of(const char *p, const char *word, size_t n) {
+static bool one_of(const char *p, const char *word, size_t n, uint32_t *number) {
     while (*p && *p != '.') {
         size_t k = strcspn(p, "|.");
-        if (k == n && memcmp(p, word, n) == 0) {
+        if ((k == n && memcmp(p, word, n) == 0) || numbered(p, k, word, n, number)) {
             return true;
         }
         p += k + (p[k] == '|');
@@ -69,12 +87,14 @@ bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out)
         bool optional = *p == '?';
         p += optional;
         size_t n = strcspn(s, ".");
-        bool is = n > 0 && one_of(p, s, n);
+        uint32_t number = 0;
+        bool is = n > 0 && one_of(p, s, n, &number);
         if (!is && !optional) {
             return false;
         }
         if (is) {
-            if (p != row->pattern && !add_word(s, n, out)) {
+            out->number = number ? (uint16_t)number : out->number;
+            if (p != row->pattern && !number && !add_word(s, n, out)) {
                 return false; // a word that no list has: a fault of the row, which a test finds
             }
             s += n;

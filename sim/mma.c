@@ -18,6 +18,34 @@ float tk_sim_mma_float(tk_sim_type t, uint32_t bits) {
     return (float)tk_sim_widen(t, bits, false);
 }
 
+static int32_t integer(tk_sim_type t, uint32_t bits) {
+    return t == TK_SIM_S8 ? (int8_t)(uint8_t)bits : (int32_t)(bits & 0xff);
+}
+
+void tk_sim_mma_spread(tk_sim_type t, uint32_t reg, float *f, int32_t *x) {
+    unsigned bits = tk_sim_types[t].bits;
+    for (unsigned b = 0; b < 32 / bits; b++) {
+        uint32_t element = bits == 32 ? reg : reg >> b * bits & ((1u << bits) - 1);
+        if (tk_sim_types[t].kind == 'f') {
+            f[b] = tk_sim_mma_float(t, element);
+        } else {
+            x[b] = integer(t, element);
+        }
+    }
+}
+
+void tk_sim_mma_rows(const tk_sim_warp *w, const tk_sim_arg *a, unsigned n, tk_sim_type t,
+                     float (*f)[TK_SIM_MMA_MOST], int32_t (*x)[TK_SIM_MMA_MOST]) {
+    unsigned e = 32u / tk_sim_types[t].bits;
+    for (unsigned r = 0; r < n; r++) {
+        const uint64_t *reg = tk_sim_get(w, a + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            unsigned row = l / 4 + 8 * (r % 2), k = e * (l % 4) + 4 * e * (r / 2);
+            tk_sim_mma_spread(t, (uint32_t)reg[l], &f[row][k], &x[row][k]);
+        }
+    }
+}
+
 // e with 2^e <= |x| < 2^(e + 1); x is neither 0 nor subnormal in f64.
 static int exponent_of(double x) { return (int)(tk_f64_bits(x) >> 52 & 0x7ff) - 1023; }
 

@@ -9,7 +9,7 @@
 #ifndef TK_SIM_MMA_H
 #define TK_SIM_MMA_H
 
-#include "sim/program.h"
+#include "sim/machine.h"
 
 enum { TK_SIM_MMA_MOST = 32 }; // products of one sum
 
@@ -21,5 +21,10 @@ uint32_t tk_sim_mma_dot_int(uint32_t sum, const int32_t *x, const int32_t *y, un
                             bool satfinite);
 // The bits of an operand's element as a float: exact.
 float tk_sim_mma_float(tk_sim_type t, uint32_t bits);
+// One register: elements of successive k, into rows of floats or, for integers, of integers.
+void tk_sim_mma_spread(tk_sim_type t, uint32_t reg, float *f, int32_t *x);
+// The 16 rows of A that lie in `n` registers of a warp.
+void tk_sim_mma_rows(const tk_sim_warp *w, const tk_sim_arg *a, unsigned n, tk_sim_type t,
+                     float (*f)[TK_SIM_MMA_MOST], int32_t (*x)[TK_SIM_MMA_MOST]);
 
 #endif

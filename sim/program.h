@@ -89,9 +89,11 @@ typedef struct tk_sim_inst {
         at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
     uint8_t type[TK_SIM_TYPES];  // .type suffixes in order
     uint8_t ntype;
-    uint8_t klass; // tk_sim_class
-    uint8_t guard; // 0: always, 1: @p, 2: @!p
-    bool clock;    // reads a special register that changes as time goes on
+    uint8_t klass;   // tk_sim_class
+    uint8_t guard;   // 0: always, 1: @p, 2: @!p
+    uint16_t number; // what stands for # in the pattern
+    bool tracked;    // names a register that a wgmma of the module uses: see wgmma.h
+    bool clock;      // reads a special register that changes as time goes on
     uint32_t guard_slot;
     uint32_t line;    // of the PTX
     uint32_t loc;     // index into locs; 0: none
@@ -191,6 +193,7 @@ struct tk_sim_program {
     TK_VEC(tk_sim_reloc) relocs;
     TK_VEC(tk_sim_loc) locs;            // 0 is none
     TK_VEC(const char *) files;         // by .file's number; NULL where there is none
+    bool warpgroups;                    // it has instructions of warpgroups
     uint64_t global_bytes, const_bytes; // of all variables of a space
     uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on
 };

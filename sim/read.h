@@ -149,6 +149,9 @@ uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
 // Reads one instruction, from its mnemonic to the semicolon, into the entry.
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
 
+// ---- read_link.c
+void tk_sim_link(tk_sim_reader *r); // what is known only once the module is read
+
 // ---- match.c
 // What a mnemonic says by this row's pattern; false: another form.
 bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out);

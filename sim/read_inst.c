@@ -442,9 +442,10 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     if (!tk_sim_match(row, x->name, out)) {
         return false;
     }
+    static const char no_such[] = "these suffixes do not go together";
     fitting f = {.r = r, .inst = out};
     if (!fit(&f, row->shape, x->operand, x->n)) {
-        *why = f.why;
+        *why = *why == no_such ? no_such : f.why;
         return false;
     }
     out->klass = (uint8_t)row->klass;
@@ -452,13 +453,22 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     out->narg = f.args.n;
     out->exec = row->bind(out);
     if (!out->exec) {
-        *why = "these suffixes do not go together";
+        *why = no_such;
         return false;
     }
     for (uint32_t k = 0; k < f.labels.n; k++) {
         tk_sim_label_ref(r, f.labels.at[k], out->line, &f.args.at[f.first_label + k]);
     }
     return true;
+}
+
+// Instructions of one architecture only.
+static void check_target(tk_sim_reader *r, const written *x) {
+    bool is = strncmp(x->name, "wgmma.", 6) == 0 || strncmp(x->name, "setmaxnreg.", 11) == 0;
+    if (is && (!r->program->target || strcmp(r->program->target, "sm_90a") != 0)) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90a", x->name);
+    }
+    r->program->warpgroups = r->program->warpgroups || is;
 }
 
 static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t guard_slot) {
@@ -487,6 +497,7 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
         }
         known = true;
         if (try_row(r, &row[k], &x, &i, &why)) {
+            check_target(r, &x);
             push_inst(r, i, guard, guard_slot);
             return;
         }

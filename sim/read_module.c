@@ -569,5 +569,6 @@ tk_sim_program *tk_sim_read(tk_arena *arena, const char *ptx, size_t size, tk_si
     }
     read_module(r);
     place_dynamic(r->program);
+    tk_sim_link(r);
     return r->program;
 }

@@ -5,7 +5,7 @@
 // several clusters resident, picks the next warp at random and gives it a random number of
 // instructions; where the threads of a warp have gone different ways, it now and then picks another
 // group than the one at the smallest pc.
-#include "sim/machine.h"
+#include "sim/wgmma.h"
 
 enum {
     QUANTUM = 1 << 14, // of seed 0: a warp that spins gives way at last
@@ -161,6 +161,9 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
         --*left;
         if (i->clock) {
             tk_sim_fill_clocks(w);
+        }
+        if (i->tracked && mask && !tk_sim_wgmma_touch(w, i, mask)) {
+            return STEP_FAULT;
         }
         s = mask ? follow(w, g, mask, i->exec(w, i, mask)) : follow(w, g, 0, TK_SIM_NEXT);
         if (s == STEP_ON && g->others) {

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of instructions, put together.
-#include "sim/program.h"
-
-#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
-#include "sim/ops.def"
-#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
-#include "sim/ops_async.def"
-#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
-#include "sim/ops_bulk.def"
+// The lists of instructions put together.
+#include "sim/exec.h"
 
 static const tk_sim_row rows[] = {
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
@@ -19,6 +12,9 @@ static const tk_sim_row rows[] = {
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
     {PATTERN, SHAPE, tk_sim_bind_##BIND, TK_SIM_CLASS_##CLASS},
 #include "sim/ops_bulk.def"
+#define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS)                                                     \
+    {PATTERN, SHAPE, tk_sim_bind_##BIND, TK_SIM_CLASS_##CLASS},
+#include "sim/ops_wgmma.def"
 };
 
 const tk_sim_row *tk_sim_rows(size_t *n) {

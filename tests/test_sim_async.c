@@ -63,7 +63,7 @@ static void fault(const char *text, const char *id, const char *words) {
 
 Test(sim_async, faults) {
     fault(MINE FROM COPY OUT, "race", "nobody has waited for it");
-    fault(MINE FROM COPY "st.shared.b32 [%r1], %t;", "race", "the copy is here");
+    fault(MINE FROM COPY "st.shared.b32 [%r1], %t;", "race", "it is issued here");
     fault(MINE FROM COPY COPY, "race", "writes shared memory");
     fault(MINE FROM COPY "cp.async.commit_group; cp.async.wait_group 1;" OUT, "race", "reads");
     fault(MINE FROM COPY "cp.async.wait_group 0;" OUT, "race", "reads"); // of no group
@@ -292,5 +292,5 @@ Test(sim_async, bulk) {
     bulk_fault("mov.u32 %r1, tile; st.shared.v2.b64 [%r1], {1, 2}; fence.proxy.async;"
                "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 16;"
                "st.shared.b64 [%r1], 3;",
-               "race", "which an asynchronous copy reads");
+               "race", "reads asynchronously");
 }

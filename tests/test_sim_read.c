@@ -118,6 +118,10 @@ Test(sim_read, patterns_are_made_of_known_words) {
             }
             tk_sim_inst i;
             memset(&i, 0, sizeof i);
+            char *number = strchr(name, '#');
+            if (number) {
+                *number = '8';
+            }
             bool ok = tk_sim_match(&row[k], name, &i);
             cr_assert(ok, "%s: %s", row[k].pattern, name);
         }
