@@ -22,13 +22,16 @@ static uint64_t int_result(const tk_sim_inst *i, uint64_t old, uint64_t x, unsig
                                             : old;
 }
 
-// Global f32 addition flushes subnormals on no GPU from sm_80 on that does it in its caches; in
-// shared memory neither. So all are plain additions.
-static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x) {
+// An f32 addition in global memory flushes subnormal operands and results, by sign; in shared
+// memory it does not.
+static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x,
+                             bool global) {
     if (tk_sim_has(i, TK_SIM_MOD_ADD)) {
-        double a = tk_sim_widen(t, old, false), b = tk_sim_widen(t, x, false);
+        bool flush = global && t == TK_SIM_F32;
+        double a = tk_sim_widen(t, old, flush), b = tk_sim_widen(t, x, flush);
         double sum = t == TK_SIM_F64 ? a + b : tk_fma_to_odd(a, 1, b);
-        return tk_sim_narrow(t, sum, TK_SIM_ROUND_NEAREST, false);
+        uint64_t bits = tk_sim_narrow(t, sum, TK_SIM_ROUND_NEAREST, false);
+        return flush ? tk_sim_flush(t, bits) : bits;
     }
     bool nx = tk_sim_is_nan(t, x), no = tk_sim_is_nan(t, old);
     if (nx || no) {
@@ -38,7 +41,7 @@ static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, 
     return (tk_sim_has(i, TK_SIM_MOD_MIN) ? b < a : b > a) ? x : old;
 }
 
-static uint64_t result(const tk_sim_inst *i, uint64_t old, uint64_t x) {
+static uint64_t result(const tk_sim_inst *i, uint64_t old, uint64_t x, bool global) {
     tk_sim_type t = (tk_sim_type)i->type[0];
     bool swaps = tk_sim_has(i, TK_SIM_MOD_EXCH);
     if (tk_sim_types[t].kind != 'f' || swaps) {
@@ -46,10 +49,10 @@ static uint64_t result(const tk_sim_inst *i, uint64_t old, uint64_t x) {
     }
     if (t == TK_SIM_F16X2 || t == TK_SIM_BF16X2) {
         tk_sim_type half = t == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
-        return float_result(i, half, old & 0xffff, x & 0xffff) |
-               float_result(i, half, old >> 16 & 0xffff, x >> 16 & 0xffff) << 16;
+        return float_result(i, half, old & 0xffff, x & 0xffff, global) |
+               float_result(i, half, old >> 16 & 0xffff, x >> 16 & 0xffff, global) << 16;
     }
-    return float_result(i, t, old, x);
+    return float_result(i, t, old, x, global);
 }
 
 // dest, other NULL: there is none.
@@ -66,9 +69,10 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, u
             return TK_SIM_FAULT;
         }
         uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
+        bool global = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL;
         memcpy(&old, p, bytes);
         uint64_t now =
-            other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep);
+            other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep, global);
         memcpy(p, &now, bytes);
         if (dest) {
             dest[l] = old;

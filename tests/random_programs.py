@@ -488,12 +488,15 @@ class Generator:
         t = self.r.choice(("i32", "u32", "i64", "u64", "f32", "f64"))
         v = self.tile(lambda v: len(v.shape) == 1)
         n = v.shape[0]
-        name = self.tensor("w", t, ["G", "H", n], "inout", self.data(t, (self.g, self.h, n)))
-        at = f"{name}[i, j, {self.r.choice((self.turned(n), f'0 +: {n}'))}]"
-        x = self.as_type(v, t)
+        f = self.r.choice(("xchg", "cas") + (("add", "max", "min", "and", "or", "xor") if t in INTS else ("add",)))
+        data, x = self.data(t, (self.g, self.h, n)), self.as_type(v, t)
         if t in ("f32", "f64"):
             x = f"where(isnan({x}), {t}(1), {x})"
-        f = self.r.choice(("xchg", "cas") + (("add", "max", "min", "and", "or", "xor") if t in INTS else ("add",)))
+        if t == "f32" and f == "add":  # which flushes subnormals on GPUs: neither operands nor sums are any
+            data = np.where(np.abs(data.view(np.float32)) > 1e-30, data, np.float32(1).view(np.uint32))
+            x = f"where(abs({x}) > 1e-30, {x}, 1.0)"
+        name = self.tensor("w", t, ["G", "H", n], "inout", data)
+        at = f"{name}[i, j, {self.r.choice((self.turned(n), f'0 +: {n}'))}]"
         self.let(f"atomic_{f}({at}, {self.literal(t) + ', ' if f == 'cas' else ''}{x})", t, (n,))
 
     def atomic_float(self):

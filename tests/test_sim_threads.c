@@ -311,6 +311,31 @@ Test(sim_threads, compare_and_swap_and_others) {
     sim_close(e);
 }
 
+// Subnormals of f32 in global memory are zeros of their sign, in shared memory they are numbers.
+Test(sim_threads, atomic_subnormals) {
+    sim_env *e = sim_open();
+    const uint32_t least = 0x00800000, third = 0x80800001, last = 0x80000003;
+    e->word[0] = 1;
+    e->word[1] = least;
+    e->word[2] = third;
+    e->word[3] = last;
+    cr_assert(sim_run_shared(e, 1, ".shared .align 8 .b8 sum[8];",
+                             "red.global.add.f32 [%base], 0f00000002;\n"
+                             "red.global.add.f32 [%base+8], 0f80000005;\n"
+                             "red.global.add.f32 [%base+16], 0f00800003;\n"
+                             "atom.global.add.f32 %r1, [%base+24], 0f80000000;\n"
+                             "st.shared.b32 [sum], 1; red.shared.add.f32 [sum], 0f00000002;\n"
+                             "ld.shared.b32 %r2, [sum]; cvt.u64.u32 %d2, %r2;\n"
+                             "st.global.b64 [%base+32], %d2;"),
+              "%s", sim_fault(e));
+    cr_expect_eq(e->word[0], 0);
+    cr_expect_eq(e->word[1], least);
+    cr_expect_eq(e->word[2], 0);
+    cr_expect_eq(e->word[3], 0x80000000);
+    cr_expect_eq(e->word[4], 3);
+    sim_close(e);
+}
+
 // ---- Faults of addresses
 
 Test(sim_threads, addresses) {
