@@ -154,11 +154,30 @@ static void sim_launch(tkc_device *device, const launch *l) {
 
 // ---- Memory
 
+// A block is aligned as a GPU's are, so that sectors count as they would there. What was taken for
+// it stands before it.
+enum { BLOCK_ALIGN = 256 };
+
 static bool sim_alloc(tk_work *w, tkc_device *d, size_t bytes, void **p) {
-    return device_cpu.alloc(w, d, bytes, p);
+    void *taken;
+    if (!device_cpu.alloc(w, d, bytes > SIZE_MAX - BLOCK_ALIGN ? bytes : bytes + BLOCK_ALIGN,
+                          &taken)) {
+        return false;
+    }
+    char *at = taken; // aligned for any type, so that there is room for a pointer
+    at += BLOCK_ALIGN - (uintptr_t)at % BLOCK_ALIGN;
+    memcpy(at - sizeof taken, &taken, sizeof taken);
+    *p = at;
+    return true;
 }
 
-static bool sim_release(tk_work *w, tkc_device *d, void *p) { return device_cpu.release(w, d, p); }
+static bool sim_release(tk_work *w, tkc_device *d, void *p) {
+    void *taken = NULL;
+    if (p) {
+        memcpy(&taken, (char *)p - sizeof taken, sizeof taken);
+    }
+    return device_cpu.release(w, d, taken);
+}
 
 static bool sim_copy(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
                      tkc_direction direction) {
