@@ -164,18 +164,9 @@ static void cuda_launch(tkc_device *device, const launch *l) {
     }
 }
 
-static bool cuda_fits(tkc_device *device, const launch *l, const gpu_packed *p) {
-    const cuda_device *d = device->state;
+static bool cuda_fits(const launch *l, const gpu_packed *p) {
     tk_work *w = l->work;
     const gpu_variant *v = p->loaded->variant;
-    const char *base = gpu_base_key(w, d->target, l->bound->key);
-    if (strcmp(base, v->base) != 0) {
-        work_fail(w, TKC_ERROR_LAUNCH, "prepared-parameters",
-                  "the argument needs other compile-time parameters than the launch was prepared "
-                  "with (%s)",
-                  l->bound->key);
-        return false;
-    }
     if (!gpu_facts_hold(v, gpu_facts(w, l))) {
         work_fail(w, TKC_ERROR_LAUNCH, "prepared-layout",
                   "the launch was prepared for tensors with a last stride of 1, an alignment of 16 "

@@ -93,6 +93,18 @@ static void report_fault(const launch *l, const tk_sim_fault *f) {
 
 // ---- Launch
 
+// Tensors may lie between each other's elements: what is written there is no fault.
+static void allow_between(tk_sim_region *region, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            if (!region[k].read_only && region[i].begin < region[k].begin + region[k].size &&
+                region[k].begin < region[i].begin + region[i].size) {
+                region[i].read_only = false;
+            }
+        }
+    }
+}
+
 // What a launch may touch: its tensors, and where a debug image leaves something behind.
 static void set_regions(const launch *l, void *debug, size_t debug_bytes, tk_sim_launch *sl) {
     tk_sim_region *region = TK_NEW_ARRAY(&l->work->arena, tk_sim_region, l->narg + 1);
@@ -102,6 +114,7 @@ static void set_regions(const launch *l, void *debug, size_t debug_bytes, tk_sim
             add_region(l, k, region, &sl->nregion);
         }
     }
+    allow_between(region, sl->nregion);
     if (debug_bytes) {
         region[sl->nregion++] = (tk_sim_region){(uint64_t)(uintptr_t)debug, debug_bytes, false,
                                                 "the memory of prints and asserts"};

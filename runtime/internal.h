@@ -199,7 +199,7 @@ typedef struct device_table {
     // Prepared launches. pack: into `arena`. run: packed before, no work until it fails. NULL: a
     // plain launch is as good. fits: whether the compiled form that `p` is for suits the launch.
     bool (*pack)(tkc_device *d, const launch *l, tk_arena *arena, gpu_packed *p);
-    bool (*fits)(tkc_device *d, const launch *l, const gpu_packed *p);
+    bool (*fits)(const launch *l, const gpu_packed *p);
     int (*run)(tkc_device *d, const gpu_packed *p, void *stream); // 0, or an error for run_failed
     void (*run_failed)(tk_work *w, tkc_device *d, const gpu_packed *p, int error);
     bool (*run_debug)(tk_work *w, tkc_device *d, const tkc_kernel *k, const gpu_packed *p,

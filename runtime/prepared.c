@@ -11,9 +11,9 @@ struct tkc_prepared {
     tkc_device *device;
     size_t nargs; // all parameters of the kernel
     tkc_arg *args;
-    gpu_packed packed;    // where the device packs
-    const variant *plain; // where it does not
-    size_t room;          // of the block
+    char *key;         // the compile-time parameters
+    gpu_packed packed; // where the device packs
+    size_t room;       // of the block
 };
 
 typedef struct change {
@@ -45,17 +45,23 @@ static bool take_packed(tk_work *w, tkc_prepared *p, gpu_packed *new) {
 
 static bool same_variant(tk_work *w, const tkc_prepared *p, const launch *l) {
     const device_table *t = p->device->table;
-    if (t->pack) {
-        return t->fits(p->device, l, &p->packed);
-    }
-    if (strcmp(p->plain->key, l->bound->key) != 0) {
+    if (strcmp(p->key, l->bound->key) != 0) {
         work_fail(w, TKC_ERROR_LAUNCH, "prepared-parameters",
                   "the argument needs other compile-time parameters (%s) than the launch was "
                   "prepared with (%s)",
-                  l->bound->key, p->plain->key);
+                  l->bound->key, p->key);
         return false;
     }
-    return true;
+    return !t->pack || t->fits(l, &p->packed);
+}
+
+static void keep_key(tk_work *w, tkc_prepared *p, const char *key) {
+    size_t bytes = strlen(key) + 1;
+    p->key = mem_alloc(w->config, bytes);
+    if (!p->key) {
+        tk_fail_memory(&w->guard);
+    }
+    memcpy(p->key, key, bytes);
 }
 
 static void apply(tk_work *w, void *arg) {
@@ -70,7 +76,7 @@ static void apply(tk_work *w, void *arg) {
         if (!t->ready(p->device, &l)) {
             return;
         }
-        p->plain = l.variant;
+        keep_key(w, p, l.bound->key);
     } else if (!same_variant(w, p, &l)) {
         return;
     } else {
@@ -189,6 +195,7 @@ void tkc_prepared_destroy(tkc_prepared *prepared) {
     if (prepared) {
         const tkc_config *c = &prepared->kernel->program->context->config;
         mem_free(c, prepared->packed.block);
+        mem_free(c, prepared->key);
         mem_free(c, prepared->args);
         mem_free(c, prepared);
     }

@@ -95,6 +95,42 @@ Test(sim_device, runs_and_counts) {
     close_sim(s);
 }
 
+// As on every device: arguments may be replaced, and a refused one changes nothing.
+Test(sim_device, prepared) {
+    sim *s = open_sim(PTX("ld.global.f32 %r2, [%d3];\nst.global.f32 [%d4], %r2;\n"));
+    int64_t n = 64;
+    float z[64] = {0};
+    tkc_arg arg[2] = {gpu_tensor(s->x, TKC_F32, 1, &n), gpu_tensor(s->y, TKC_F32, 1, &n)};
+    tkc_prepared *p = NULL;
+    cr_assert_eq(tkc_prepared_create(s->e.kernel, s->e.device, arg, 2, &p, &s->e.report), TKC_OK);
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_eq(s->y[63], 63);
+    tkc_arg to = gpu_tensor(z, TKC_F32, 1, &n), bad = gpu_tensor(s->x, TKC_F32, 1, &n);
+    cr_expect_eq(tkc_prepared_set(p, 1, &to, NULL), TKC_OK);
+    cr_expect_eq(tkc_prepared_set(p, 1, &bad, NULL), TKC_ERROR_LAUNCH);
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_eq(z[63], 63);
+    tkc_prepared_destroy(p);
+    close_sim(s);
+}
+
+// y's elements stand between those of x.
+Test(sim_device, tensors_between_each_other) {
+    sim *s = open_sim(PTX("mad.wide.u32 %d3, %r1, 8, %d1; mad.wide.u32 %d4, %r1, 8, %d2;\n"
+                          "ld.global.f32 %r2, [%d3];\nst.global.f32 [%d4], %r2;\n"));
+    float z[128];
+    int64_t n = 64;
+    tkc_arg arg[2] = {gpu_tensor(z, TKC_F32, 1, &n), gpu_tensor(z + 1, TKC_F32, 1, &n)};
+    arg[0].tensor.stride[0] = arg[1].tensor.stride[0] = 2;
+    for (int k = 0; k < 128; k++) {
+        z[k] = (float)k;
+    }
+    cr_expect_eq(tkc_launch(s->e.kernel, s->e.device, arg, 2, NULL, &s->e.report), TKC_OK, "%s",
+                 s->e.report ? gpu_said(&s->e) : "");
+    cr_expect_eq(z[127], 126);
+    close_sim(s);
+}
+
 static void fails(const char *ptx, const char *const *words) {
     sim *s = open_sim(ptx);
     cr_expect_eq(run(s, 0), TKC_ERROR_CHECK);
