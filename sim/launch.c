@@ -62,6 +62,7 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
     memset(w->wait, 0, sizeof w->wait);
     w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
     w->came = w->phase = 0;
+    w->registers = tk_sim_registers_at_launch(w);
     w->waiting = w->carry = w->turns = 0;
     w->yields = w->gives_up = false;
 }
@@ -74,6 +75,7 @@ static void start_block(tk_sim_block *b, const uint32_t *first, int garbage) {
     b->number = b->at[0] + g->extent[0] * (b->at[1] + (uint64_t)g->extent[1] * b->at[2]);
     b->live = b->nwarp;
     b->running = true;
+    b->spare = 0;
     memset(b->barrier, 0, sizeof b->barrier);
     if (b->warpgroup) {
         tk_sim_wgmma_begin(b);

@@ -29,10 +29,11 @@ enum {
 
 typedef enum tk_sim_wait {
     TK_SIM_WAIT_NONE,
-    TK_SIM_WAIT_WARP,    // for other threads of the warp, at the same instruction
-    TK_SIM_WAIT_BARRIER, // for barrier `number` of the block
-    TK_SIM_WAIT_CLUSTER, // for the cluster's barrier
-    TK_SIM_WAIT_ASYNC    // for asynchronous work: executed again when something has changed
+    TK_SIM_WAIT_WARP,      // for other threads of the warp, at the same instruction
+    TK_SIM_WAIT_BARRIER,   // for barrier `number` of the block
+    TK_SIM_WAIT_CLUSTER,   // for the cluster's barrier
+    TK_SIM_WAIT_REGISTERS, // for registers, by setmaxnreg.inc: executed again when there are more
+    TK_SIM_WAIT_ASYNC      // for asynchronous work: executed again when something has changed
 } tk_sim_wait;
 
 typedef struct tk_sim_warp {
@@ -54,6 +55,7 @@ typedef struct tk_sim_warp {
     uint32_t carry;                    // of add.cc and the like, a bit a lane
     bool yields;                       // the warp gives way to others
     bool gives_up;                     // a wait for an mbarrier has taken its time
+    uint32_t registers;                // a thread of it may use: setmaxnreg
     struct tk_sim_wgmma *wgmma;        // wgmma.h; NULL: the module has none
     uint32_t turns;                    // taken by the running group while others could run
 } tk_sim_warp;
@@ -87,6 +89,7 @@ typedef struct tk_sim_block {
     unsigned char *shared; // address TK_SIM_SHARED_BASE is its begin
     unsigned char *local;  // [threads][local_bytes]
     tk_sim_barrier barrier[TK_SIM_BARRIERS];
+    uint32_t spare; // registers that setmaxnreg.dec has given back, in sets of one warp
     struct tk_sim_warpgroup *warpgroup; // wgmma.h; NULL: the module has no such instructions
     uint32_t live;                      // warps with a thread that has not ended
     bool running;

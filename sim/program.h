@@ -181,6 +181,7 @@ typedef struct tk_sim_entry {
     TK_VEC(tk_sim_fill) fills;
     uint32_t local_bytes;            // a thread
     uint32_t reqntid[3], maxntid[3]; // 0: not said
+    uint32_t maxnreg, minnctapersm;  // 0: not said
     uint32_t cluster[3];
     bool blocks_are_clusters; // the grid is given in clusters
 } tk_sim_entry;

@@ -405,8 +405,11 @@ static void read_bounds(tk_sim_reader *r) {
             read_three(r, e->maxntid);
         } else if (tk_sim_accept(r, ".reqnctapercluster")) {
             read_three(r, e->cluster);
-        } else if (tk_sim_accept(r, ".minnctapersm") || tk_sim_accept(r, ".maxnctapersm") ||
-                   tk_sim_accept(r, ".maxnreg") || tk_sim_accept(r, ".maxclusterrank")) {
+        } else if (tk_sim_accept(r, ".minnctapersm")) {
+            e->minnctapersm = (uint32_t)tk_sim_read_integer(r, 32, "a number of blocks");
+        } else if (tk_sim_accept(r, ".maxnreg")) {
+            e->maxnreg = (uint32_t)tk_sim_read_integer(r, 255, "a number of registers");
+        } else if (tk_sim_accept(r, ".maxnctapersm") || tk_sim_accept(r, ".maxclusterrank")) {
             read_three(r, ignored);
         } else if (tk_sim_accept(r, ".pragma")) {
             read_pragma(r);

@@ -99,6 +99,10 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
     case TK_SIM_WAIT_ASYNC:
         tk_sim_fail_note(g, i, "%s waits at an mbarrier", who);
         return;
+    case TK_SIM_WAIT_REGISTERS:
+        tk_sim_fail_note(g, i, "%s waits for registers: each thread has %u, the block %u to spare",
+                         who, w->registers, w->block->spare * TK_SIM_LANES);
+        return;
     case TK_SIM_WAIT_WARP:
     case TK_SIM_WAIT_NONE:
         break;

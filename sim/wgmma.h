@@ -45,6 +45,10 @@ void tk_sim_wgmma_fence(tk_sim_warp *w);
 bool tk_sim_wgmma_touch(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask);
 bool tk_sim_wgmma_end(tk_sim_warp *w, const tk_sim_inst *i); // of the warp; false after a fault
 
+// ---- exec_registers.c
+// That a thread of the launch has; 0: the entry has no bound from which that follows.
+uint32_t tk_sim_registers_at_launch(const tk_sim_warp *w);
+
 // ---- exec_wgmma.c
 static inline bool tk_sim_wgmma_in_registers(const tk_sim_inst *i) { // A
     return tk_sim_count_of(i, 1) == 4;
