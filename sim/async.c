@@ -13,6 +13,7 @@ typedef struct copy {
     const unsigned char *from; // the source, where it is read late; else NULL
     uint32_t offset;           // of the destination in shared memory
     uint32_t group;            // of its thread
+    uint64_t serial;           // of the cluster
     uint8_t lane, bytes, given;
     unsigned char value[16];
 } copy;
@@ -26,6 +27,7 @@ struct tk_sim_async {
     const tk_sim_inst **writer; // [nword]: what writes a word; NULL: nothing in flight does
     const tk_sim_inst **reader; // [nword]: what reads it, the last one of these
     uint32_t *readers;          // [nword]: how many do
+    uint64_t serial;            // of the last copy
     uint64_t now, *written;     // [nword]: when a thread last wrote it; 0: fenced or not at all
     uint16_t *author;           // [nword]: which one
     uint64_t *fence;            // [threads]: when it last executed fence.proxy.async
@@ -147,6 +149,7 @@ void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint
               .from = from,
               .offset = offset,
               .group = a->group[tk_sim_member(w, lane)],
+              .serial = ++a->serial,
               .lane = (uint8_t)lane,
               .bytes = (uint8_t)bytes,
               .given = (uint8_t)given};
@@ -174,15 +177,21 @@ void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes) {
     TK_SIM_EACH(l, lanes) { w->cluster->async->group[tk_sim_member(w, l)]++; }
 }
 
-bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) {
-    struct tk_sim_async *a = w->cluster->async;
-    copies *list = &a->of_warp[w->number];
+// Whether a wait of these lanes ends the copy: it is of none of their `most` last groups, and has a
+// group or `all` are meant; and it is no later than `serial`.
+static bool ends(const tk_sim_warp *w, const copy *c, uint32_t lanes, uint32_t most, bool all,
+                 uint64_t serial) {
+    uint64_t now = w->cluster->async->group[tk_sim_member(w, c->lane)];
+    return (lanes >> c->lane & 1) && c->serial <= serial &&
+           (all || (uint64_t)c->group + most < now);
+}
+
+static bool end_copies(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all, uint64_t serial) {
+    copies *list = &w->cluster->async->of_warp[w->number];
     uint32_t kept = 0;
     for (uint32_t k = 0; k < list->n; k++) {
         copy *c = &list->at[k];
-        uint64_t now = a->group[tk_sim_member(w, c->lane)];
-        bool done = (lanes >> c->lane & 1) && (all || (uint64_t)c->group + most < now);
-        if (!done) {
+        if (!ends(w, c, lanes, most, all, serial)) {
             list->at[kept++] = *c;
         } else if (!finish(w, c)) {
             return false;
@@ -190,4 +199,14 @@ bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) 
     }
     list->n = kept;
     return true;
+}
+
+bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) {
+    return end_copies(w, lanes, most, all, UINT64_MAX);
+}
+
+uint64_t tk_sim_async_serial(const tk_sim_warp *w) { return w->cluster->async->serial; }
+
+bool tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial) {
+    return end_copies(w, 1u << lane, 0, true, serial);
 }

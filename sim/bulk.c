@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies between global and shared memory, which run by themselves: each at a random moment
-// after its issue; seed 0: when no warp can go on.
+// What runs by itself: bulk copies between global and shared memory or between the blocks of a
+// cluster, tensor copies, stores to another block, arrivals that wait for copies. Each takes effect
+// at a random moment after its issue; seed 0: when no warp can go on.
 //
 // A copy to shared memory ends by telling an mbarrier that its bytes have come. One to global
 // memory ends where its thread waits for its group; until then nobody may write what it reads. A
-// block must not end before its copies. Copies see what threads have written to shared memory only
-// through fence.proxy.async, by the writer or, after it, by the thread that issues the copy.
+// block must not end before the copies that use its memory. Copies see what threads have written to
+// shared memory only through fence.proxy.async, by the writer or, after it, by the thread that
+// issues the copy.
 #include "sim/machine.h"
+#include "sim/tensor.h"
 
 typedef struct copy {
     tk_sim_bulk at;
@@ -33,13 +36,26 @@ void tk_sim_bulk_begin(struct tk_sim_bulks *b) {
     memset(b->group, 0, b->threads * sizeof *b->group);
 }
 
+// Whether nobody may touch what it writes until it is done. Several copies that reduce, or stores,
+// may go to one place; the order of accesses finds what is wrong with them.
+static bool owns_destination(const tk_sim_bulk *x) {
+    return (x->kind == TK_SIM_BULK_LOAD || x->kind == TK_SIM_BULK_MOVE) && !x->reduces;
+}
+
 void tk_sim_bulk_issue(tk_sim_bulk x) {
-    struct tk_sim_bulks *b = x.warp->cluster->bulk;
+    tk_sim_cluster *c = x.warp->cluster;
+    struct tk_sim_bulks *b = c->bulk;
     x.group = b->group[tk_sim_member(x.warp, x.lane)];
-    tk_sim_async_mark(x.warp->cluster, x.offset, x.bytes, x.inst, x.load);
+    if (owns_destination(&x)) {
+        tk_sim_async_mark(c, x.offset, x.span, x.inst, true);
+    }
+    if (x.kind == TK_SIM_BULK_STORE || x.kind == TK_SIM_BULK_MOVE) {
+        uint32_t from = x.kind == TK_SIM_BULK_STORE ? x.offset : x.from;
+        tk_sim_async_mark(c, from, x.span, x.inst, false);
+    }
     x.warp->grid->count[tk_sim_index(x.warp, x.inst)].async_bytes += x.bytes;
-    copy c = {x, false};
-    tk_vec_push(b->arena, &b->copies, c);
+    copy y = {x, false};
+    tk_vec_push(b->arena, &b->copies, y);
 }
 
 static void forget(struct tk_sim_bulks *b, uint32_t k) {
@@ -47,17 +63,128 @@ static void forget(struct tk_sim_bulks *b, uint32_t k) {
     b->copies.n--;
 }
 
-// The bytes have come to shared memory. A fault is in the run's result.
+// ---- Bytes
+
+// Each element of `to` becomes what the instruction makes of it and the one of `from`.
+static void reduce(const tk_sim_bulk *x, unsigned char *to, const unsigned char *from, uint32_t n) {
+    uint32_t size = tk_sim_types[x->type].bits / 8u;
+    for (uint32_t k = 0; k < n; k += size) {
+        uint64_t old = 0, y = 0;
+        memcpy(&old, to + k, size);
+        memcpy(&y, from + k, size);
+        old = tk_sim_combine(x->inst, x->type, old, y, x->kind == TK_SIM_BULK_STORE);
+        memcpy(to + k, &old, size);
+    }
+}
+
+static void put(const tk_sim_bulk *x, unsigned char *to, const unsigned char *from, uint32_t n) {
+    if (x->reduces) {
+        reduce(x, to, from, n);
+    } else {
+        memcpy(to, from, n);
+    }
+}
+
+// The rows of the box: what lies in the tensor is copied; what does not is filled, or left out.
+static void load_tensor(const tk_sim_bulk *x, unsigned char *shared) {
+    const tk_sim_tensor *t = x->tensor;
+    for (uint32_t k = 0; k < tk_sim_tensor_rows(t); k++) {
+        tk_sim_tensor_row r;
+        tk_sim_tensor_row_at(t, x->at, k, &r);
+        for (uint32_t e = 0; e < t->count[0]; e++) {
+            unsigned char *to =
+                shared + tk_sim_tensor_place(t, x->offset, r.offset + e * t->element);
+            bool inside = e >= r.first && e - r.first < r.n;
+            if (inside) {
+                memcpy(to, (const unsigned char *)(uintptr_t)r.address + (e - r.first) * t->element,
+                       t->element);
+            }
+            tk_sim_tensor_convert(t, to, inside);
+        }
+    }
+}
+
+static void store_tensor(const tk_sim_bulk *x, const unsigned char *shared) {
+    const tk_sim_tensor *t = x->tensor;
+    for (uint32_t k = 0; k < tk_sim_tensor_rows(t); k++) {
+        tk_sim_tensor_row r;
+        tk_sim_tensor_row_at(t, x->at, k, &r);
+        for (uint32_t e = 0; e < r.n; e++) {
+            uint32_t from = r.offset + (r.first + e) * t->element;
+            put(x, (unsigned char *)(uintptr_t)r.address + e * t->element,
+                shared + tk_sim_tensor_place(t, x->offset, from), t->element);
+        }
+    }
+}
+
+static void store(const tk_sim_bulk *x) {
+    const unsigned char *shared = x->warp->cluster->shared;
+    if (x->tensor) {
+        store_tensor(x, shared);
+    } else {
+        put(x, x->global, shared + x->offset, x->bytes);
+    }
+}
+
+// ---- Taking effect: faults are in the run's result
+
+static void tell(const tk_sim_bulk *x) {
+    tk_sim_mbarrier *m = tk_sim_mbarrier_at(x->warp, x->inst, x->lane, x->barrier);
+    if (m && x->kind == TK_SIM_BULK_ARRIVE) {
+        tk_sim_mbarrier_arrive(x->warp, x->inst, x->lane, m, 1, false);
+    } else if (m) {
+        tk_sim_mbarrier_bytes(x->warp, x->inst, x->lane, m, -(int64_t)x->bytes);
+    }
+}
+
+static bool written(const tk_sim_bulk *x) {
+    tk_sim_access access = x->reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE;
+    return tk_sim_shadow_access(x->warp, x->inst, x->lane, x->offset, x->span, access, false);
+}
+
+// The bytes have come to shared memory.
 static void arrive(const tk_sim_bulk *x) {
     tk_sim_warp *w = x->warp;
-    tk_sim_async_mark(w->cluster, x->offset, x->bytes, NULL, true);
-    memcpy(w->cluster->shared + x->offset, x->global, x->bytes);
-    if (!tk_sim_shadow_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_WRITE, false)) {
-        return;
+    tk_sim_cluster *c = w->cluster;
+    if (owns_destination(x)) {
+        tk_sim_async_mark(c, x->offset, x->span, NULL, true);
     }
-    tk_sim_mbarrier *m = tk_sim_mbarrier_at(w, x->inst, x->lane, x->barrier);
-    if (m) {
-        tk_sim_mbarrier_bytes(w, x->inst, x->lane, m, -(int64_t)x->bytes);
+    if (x->tensor) {
+        load_tensor(x, c->shared);
+    } else {
+        bool move = x->kind == TK_SIM_BULK_MOVE, value = x->kind == TK_SIM_BULK_VALUE;
+        const unsigned char *from = move ? c->shared + x->from : value ? x->value : x->global;
+        put(x, c->shared + x->offset, from, x->bytes);
+        if (move) {
+            tk_sim_async_mark(c, x->from, x->bytes, NULL, false);
+        }
+        if ((move &&
+             !tk_sim_shadow_access(w, x->inst, x->lane, x->from, x->bytes, TK_SIM_READ, false)) ||
+            (value &&
+             !tk_sim_async_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_ATOMIC))) {
+            return;
+        }
+    }
+    if (written(x)) {
+        tell(x);
+    }
+}
+
+static void take_effect(tk_sim_bulk x) {
+    switch (x.kind) {
+    case TK_SIM_BULK_LOAD:
+    case TK_SIM_BULK_MOVE:
+    case TK_SIM_BULK_VALUE:
+        arrive(&x);
+        break;
+    case TK_SIM_BULK_ARRIVE:
+        if (tk_sim_async_finish(x.warp, x.lane, x.serial)) {
+            tell(&x);
+        }
+        break;
+    case TK_SIM_BULK_STORE:
+        store(&x);
+        break;
     }
 }
 
@@ -71,17 +198,18 @@ bool tk_sim_bulk_step(tk_sim_cluster *c) {
             continue;
         }
         tk_sim_bulk x = y->at;
-        if (x.load) {
-            forget(b, at);
-            arrive(&x);
-        } else {
+        if (x.kind == TK_SIM_BULK_STORE) {
             y->done = true;
-            memcpy(x.global, c->shared + x.offset, x.bytes);
+        } else {
+            forget(b, at);
         }
+        take_effect(x);
         return true;
     }
     return false;
 }
+
+// ---- Groups
 
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes) {
     TK_SIM_EACH(l, lanes) { w->cluster->bulk->group[tk_sim_member(w, l)]++; }
@@ -91,18 +219,17 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
     struct tk_sim_bulks *b = w->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
         copy c = b->copies.at[k];
-        bool mine = c.at.warp == w && c.at.lane == lane && !c.at.load;
+        bool mine = c.at.warp == w && c.at.lane == lane && c.at.kind == TK_SIM_BULK_STORE;
         if (!mine || (uint64_t)c.at.group + most >= b->group[tk_sim_member(w, lane)]) {
             k++;
             continue;
         }
         if (!c.done) {
-            memcpy(c.at.global, w->cluster->shared + c.at.offset, c.at.bytes);
+            store(&c.at);
         }
         forget(b, k);
-        tk_sim_async_mark(w->cluster, c.at.offset, c.at.bytes, NULL, false);
-        if (!tk_sim_shadow_access(w, c.at.inst, lane, c.at.offset, c.at.bytes, TK_SIM_READ,
-                                  false)) {
+        tk_sim_async_mark(w->cluster, c.at.offset, c.at.span, NULL, false);
+        if (!tk_sim_shadow_access(w, c.at.inst, lane, c.at.offset, c.at.span, TK_SIM_READ, false)) {
             return false;
         }
     }
@@ -110,14 +237,16 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
 }
 
 bool tk_sim_bulk_end(tk_sim_block *block) {
-    const struct tk_sim_bulks *b = block->cluster->bulk;
-    for (uint32_t k = 0; k < b->copies.n; k++) {
-        const tk_sim_bulk *x = &b->copies.at[k].at;
-        if (tk_sim_block_at(block->cluster, x->offset) == block) {
+    const tk_sim_cluster *c = block->cluster;
+    for (uint32_t k = 0; k < c->bulk->copies.n; k++) {
+        const tk_sim_bulk *x = &c->bulk->copies.at[k].at;
+        bool reads = x->kind == TK_SIM_BULK_STORE ||
+                     (x->kind == TK_SIM_BULK_MOVE && tk_sim_block_at(c, x->from) == block);
+        if ((reads || tk_sim_block_at(c, x->offset) == block) && x->kind != TK_SIM_BULK_ARRIVE) {
             tk_sim_fail(x->warp, x->inst, x->lane, "unfinished",
                         "the block ends while this copy %s its shared memory; nobody has waited "
                         "for it",
-                        x->load ? "writes" : "reads");
+                        reads ? "reads" : "writes");
             return false;
         }
     }

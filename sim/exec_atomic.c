@@ -7,8 +7,9 @@ static int64_t as_signed(uint64_t x, unsigned bits) {
     return (int64_t)(x << (64 - bits)) >> (64 - bits);
 }
 
-static uint64_t int_result(const tk_sim_inst *i, uint64_t old, uint64_t x, unsigned bits) {
-    bool minus = tk_sim_types[i->type[0]].kind == 's';
+static uint64_t int_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x) {
+    unsigned bits = tk_sim_types[t].bits;
+    bool minus = tk_sim_types[t].kind == 's';
     bool less = minus ? as_signed(x, bits) < as_signed(old, bits) : x < old;
     return tk_sim_has(i, TK_SIM_MOD_ADD)    ? old + x
            : tk_sim_has(i, TK_SIM_MOD_MIN)  ? (less ? x : old)
@@ -41,11 +42,11 @@ static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, 
     return (tk_sim_has(i, TK_SIM_MOD_MIN) ? b < a : b > a) ? x : old;
 }
 
-static uint64_t result(const tk_sim_inst *i, uint64_t old, uint64_t x, bool global) {
-    tk_sim_type t = (tk_sim_type)i->type[0];
+uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x,
+                        bool global) {
     bool swaps = tk_sim_has(i, TK_SIM_MOD_EXCH);
     if (tk_sim_types[t].kind != 'f' || swaps) {
-        return int_result(i, old, x, tk_sim_types[t].bits);
+        return int_result(i, t, old, x);
     }
     if (t == TK_SIM_F16X2 || t == TK_SIM_BF16X2) {
         tk_sim_type half = t == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
@@ -71,8 +72,8 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, u
         uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
         bool global = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL;
         memcpy(&old, p, bytes);
-        uint64_t now =
-            other ? (old == (x[l] & keep) ? other[l] : old) : result(i, old, x[l] & keep, global);
+        uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old)
+                             : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x[l] & keep, global);
         memcpy(p, &now, bytes);
         if (dest) {
             dest[l] = old;
@@ -97,6 +98,28 @@ static bool exists(const tk_sim_inst *i) {
         return kind != 'b' && t != TK_SIM_S64;
     }
     return kind == 'u' || kind == 's';
+}
+
+bool tk_sim_combines(const tk_sim_inst *i, tk_sim_type t, bool global) {
+    char kind = tk_sim_types[t].kind;
+    bool wide = tk_sim_types[t].bits == 64, half = t == TK_SIM_F16 || t == TK_SIM_BF16;
+    if (tk_sim_types[t].bits < 32 && !half) {
+        return false;
+    }
+    if (!global && (kind == 'f' || (wide && (t != TK_SIM_U64 || !tk_sim_has(i, TK_SIM_MOD_ADD))))) {
+        return false;
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_AND) || tk_sim_has(i, TK_SIM_MOD_OR) ||
+        tk_sim_has(i, TK_SIM_MOD_XOR)) {
+        return kind == 'b';
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_INC) || tk_sim_has(i, TK_SIM_MOD_DEC)) {
+        return t == TK_SIM_U32;
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_ADD)) {
+        return kind != 'b' && t != TK_SIM_S64;
+    }
+    return kind == 'u' || kind == 's' || half;
 }
 
 static tk_sim_flow run_atom(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {

@@ -7,8 +7,7 @@
 #include "sim/exec.h"
 
 uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                const tk_sim_arg *a, tk_sim_space space, tk_sim_access access) {
-    uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+                                tk_sim_space space, uint64_t address, tk_sim_access access) {
     tk_sim_space found = tk_sim_resolve(space, &address);
     if (found != TK_SIM_SHARED && (found != TK_SIM_CLUSTER || space != TK_SIM_CLUSTER)) {
         tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier outside shared memory%s",
@@ -19,17 +18,22 @@ uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
     return p ? (uint32_t)(p - w->cluster->shared) : UINT32_MAX;
 }
 
+static uint32_t offset_of(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const tk_sim_arg *a,
+                          tk_sim_access access) {
+    uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+    return tk_sim_mbarrier_offset(w, i, lane, tk_sim_space_of(i, a), address, access);
+}
+
 // Whoever uses a barrier must come after who initialised it, so that a use counts as a read.
 static tk_sim_mbarrier *barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                 const tk_sim_arg *a) {
-    uint32_t offset = tk_sim_mbarrier_offset(w, i, lane, a, tk_sim_space_of(i, a), TK_SIM_READ);
+    uint32_t offset = offset_of(w, i, lane, a, TK_SIM_READ);
     return offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, lane, offset);
 }
 
 static tk_sim_flow run_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     TK_SIM_EACH(l, mask) {
-        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0],
-                                                 tk_sim_space_of(i, &i->arg[0]), TK_SIM_WRITE);
+        uint32_t offset = offset_of(w, i, l, &i->arg[0], TK_SIM_WRITE);
         uint32_t count = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l];
         if (offset == UINT32_MAX || !tk_sim_mbarrier_init(w, i, l, offset, count)) {
             return TK_SIM_FAULT;
@@ -41,8 +45,7 @@ TK_SIM_BIND_ONE(mbarrier_init, run_init)
 
 static tk_sim_flow run_inval(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     TK_SIM_EACH(l, mask) {
-        uint32_t offset = tk_sim_mbarrier_offset(w, i, l, &i->arg[0],
-                                                 tk_sim_space_of(i, &i->arg[0]), TK_SIM_WRITE);
+        uint32_t offset = offset_of(w, i, l, &i->arg[0], TK_SIM_WRITE);
         tk_sim_mbarrier *m = offset == UINT32_MAX ? NULL : tk_sim_mbarrier_at(w, i, l, offset);
         if (!m) {
             return TK_SIM_FAULT;
@@ -158,6 +161,24 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(mbarrier_wait, run_wait)
+
+// cp.async.mbarrier.arrive: an arrival once the thread's copies so far are done. Without .noinc it
+// is one more than the phase expects, so that the count of those that arrive by hand is the same.
+static tk_sim_flow run_arrive_copies(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    TK_SIM_EACH(l, mask) {
+        tk_sim_mbarrier *m = barrier(w, i, l, &i->arg[0]);
+        if (!m || (!tk_sim_has(i, TK_SIM_MOD_NOINC) && !tk_sim_mbarrier_more(w, i, l, m))) {
+            return TK_SIM_FAULT;
+        }
+        tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_ARRIVE};
+        x.barrier = m->offset;
+        x.offset = m->offset;
+        x.serial = tk_sim_async_serial(w);
+        tk_sim_bulk_issue(x);
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(mbarrier_arrive_copies, run_arrive_copies)
 
 static tk_sim_flow run_fence_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)i;

@@ -131,6 +131,8 @@ typedef struct tk_sim_grid {
     unsigned char *module_global, *module_const;
     tk_sim_region *region; // sorted by address
     size_t nregion, last_region;
+    TK_VEC(struct tk_sim_tensor *) tensors; // maps that were used, decoded
+    struct tk_sim_maps *maps;               // those that were changed (exec_tensormap.c)
 } tk_sim_grid;
 
 // ---- What executors use
@@ -198,6 +200,9 @@ typedef enum tk_sim_access { TK_SIM_READ, TK_SIM_WRITE, TK_SIM_ATOMIC } tk_sim_a
 // and initialisation of shared memory as well; `value` is what a write writes, or NULL.
 unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
                          uint64_t address, uint32_t bytes, tk_sim_access access, const void *value);
+// The same for a piece of global memory of any size and alignment.
+unsigned char *tk_sim_global_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                uint64_t address, uint32_t bytes, tk_sim_access access);
 // The address of a variable of the module.
 uint64_t tk_sim_variable_address(const tk_sim_grid *g, uint32_t index, bool generic);
 // Counts a request of a warp: the addresses of the lanes of the mask.
@@ -266,6 +271,9 @@ void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes);
 // Ends the lanes' copies but for their `most` last groups; all: also those of no group. False after
 // a fault.
 bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all);
+// The number of the last copy so far; ends the lane's copies up to this one.
+uint64_t tk_sim_async_serial(const tk_sim_warp *w);
+bool tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial);
 
 // ---- Barriers in shared memory (mbarrier.c)
 
@@ -273,7 +281,7 @@ bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                           uint32_t count);
 // Where the operand's barrier lies in shared memory, after all checks; UINT32_MAX after a fault.
 uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                const tk_sim_arg *a, tk_sim_space space, tk_sim_access access);
+                                tk_sim_space space, uint64_t address, tk_sim_access access);
 tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                     uint32_t offset); // NULL after a fault
 // More bytes are expected; less than 0: have come. False after a fault.
@@ -281,6 +289,8 @@ bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, 
                            int64_t more);
 bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                             uint32_t count, bool drop);
+// One more arrival is expected in this phase. False after a fault.
+bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m);
 // The lanes have seen that the phase before the present one is complete.
 void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m);
 // What these lanes initialised may be used by asynchronous copies.
@@ -288,14 +298,31 @@ void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
 
 // ---- Bulk copies (bulk.c)
 
+typedef enum tk_sim_bulk_kind {
+    TK_SIM_BULK_LOAD,  // from global to shared memory; tells an mbarrier
+    TK_SIM_BULK_STORE, // from shared to global memory; of a group
+    TK_SIM_BULK_MOVE,  // from shared memory to that of a block of the cluster; tells an mbarrier
+    TK_SIM_BULK_VALUE, // from registers to shared memory; tells an mbarrier
+    TK_SIM_BULK_ARRIVE // arrives at an mbarrier once cp.async of its thread are done
+} tk_sim_bulk_kind;
+
 typedef struct tk_sim_bulk {
     const tk_sim_inst *inst;
     tk_sim_warp *warp;
-    unsigned char *global;
-    uint32_t lane, offset, bytes; // offset: in shared memory
-    uint32_t barrier;             // the mbarrier's offset
-    uint32_t group;               // of its thread
-    bool load;                    // to shared memory
+    uint32_t lane;
+    tk_sim_bulk_kind kind;
+    uint32_t offset, bytes; // in shared memory: of the destination, STORE: of the source
+    uint32_t span;          // the bytes from `offset` on that it may touch
+    uint32_t from;          // MOVE: the source
+    unsigned char *global;  // where there is no tensor
+    const struct tk_sim_tensor *tensor;
+    int32_t at[5];           // coordinates in the tensor
+    uint32_t barrier;        // the mbarrier's offset
+    uint32_t group;          // STORE: of its thread
+    bool reduces;            // adds to what is there, or the like
+    tk_sim_type type;        // of the elements, where it reduces
+    unsigned char value[16]; // VALUE
+    uint64_t serial;         // ARRIVE: the last of the thread's copies that count
 } tk_sim_bulk;
 struct tk_sim_bulks *tk_sim_bulk_make(tk_arena *arena, uint32_t nwarp);
 void tk_sim_bulk_begin(struct tk_sim_bulks *b); // of a cluster
@@ -304,6 +331,24 @@ bool tk_sim_bulk_step(tk_sim_cluster *c); // one copy takes effect; false: there
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault
 bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
+
+// What executors of copies share (exec_bulk.c). Checks a piece of shared memory in steps of `unit`
+// bytes and gives its offset; UINT32_MAX after a fault.
+uint32_t tk_sim_bulk_place(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
+                           uint64_t address, uint32_t bytes, uint32_t unit, tk_sim_access access);
+// Finds the mbarrier that a copy to x->offset tells. fenced: asynchronous copies must know it.
+bool tk_sim_bulk_barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
+                         uint64_t address, bool fenced, tk_sim_bulk *x);
+// A load to shared memory: its places in the block, or in each block of the mask, and their
+// mbarriers; then it is issued. mask 0: no multicast.
+bool tk_sim_bulk_load(tk_sim_bulk *x, uint64_t to, uint64_t barrier, bool multicast, uint32_t mask);
+// x + y, and so on, as the instruction says, in global memory or in shared; and whether it exists.
+uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x, bool global);
+bool tk_sim_combines(const tk_sim_inst *i, tk_sim_type t, bool global);
+
+// Whether the warp may use the tensor map at this address of global memory: where it was changed,
+// after the fences; false after a fault (exec_tensormap.c).
+bool tk_sim_maps_known(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address);
 
 // ---- Clusters (cluster.c)
 

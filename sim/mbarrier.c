@@ -101,6 +101,15 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     return true;
 }
 
+bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m) {
+    if (m->left == MOST_COUNT) {
+        tk_sim_fail(w, i, lane, "mbarrier-overflow", "the mbarrier expects %u arrivals", m->left);
+        return false;
+    }
+    m->left++;
+    return true;
+}
+
 void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m) {
     tk_sim_shadow_acquire(w, lanes, point_of(w->cluster, m, m->phase - 1));
 }

@@ -128,7 +128,7 @@ static const char *does(tk_sim_access access) {
     return access == TK_SIM_READ ? "reads" : access == TK_SIM_WRITE ? "writes" : "updates";
 }
 
-static unsigned char *global_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+unsigned char *tk_sim_global_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                 uint64_t address, uint32_t bytes, tk_sim_access access) {
     tk_sim_grid *g = w->grid;
     const tk_sim_region *r = region_at(g, address, bytes);
@@ -231,7 +231,7 @@ unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
     case TK_SIM_GLOBAL:
         break;
     }
-    return global_at(w, i, lane, address, bytes, access);
+    return tk_sim_global_at(w, i, lane, address, bytes, access);
 }
 
 // ---- Requests of warps

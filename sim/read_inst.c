@@ -95,7 +95,7 @@ static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
 
 // One operand of a shape: see ops.def.
 typedef struct spec {
-    bool optional, dest, pred, pair, list, wider, address, label, targets, any;
+    bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
     unsigned bits;
     tk_sim_type type; // of immediates
 } spec;
@@ -124,8 +124,9 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
         out->optional = true;
         s++;
     }
-    if (*s == 'a' || *s == 'L' || *s == 'T') {
-        out->address = *s == 'a';
+    if (*s == 'a' || *s == 'c' || *s == 'L' || *s == 'T') {
+        out->address = *s == 'a' || *s == 'c';
+        out->coordinates = *s == 'c';
         out->label = *s == 'L';
         out->targets = *s == 'T';
     } else {
@@ -311,9 +312,10 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
     return true;
 }
 
-static bool fit_address(fitting *f, const tk_sim_operand_text *o) {
-    if (o->kind != TK_SIM_OPERAND_ADDRESS) {
-        return misfit(f, "an address in brackets is needed");
+static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinates) {
+    if (o->kind != TK_SIM_OPERAND_ADDRESS || (o->n > 1) != coordinates) {
+        return misfit(f, coordinates ? "an address with coordinates in brackets is needed"
+                                     : "an address in brackets is needed");
     }
     const tk_sim_item *x = &o->item[0];
     const tk_sim_symbol *y = x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
@@ -378,7 +380,7 @@ static bool fit_targets(fitting *f, const tk_sim_operand_text *o) {
 
 static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     if (s->address) {
-        return fit_address(f, o);
+        return fit_address(f, o, s->coordinates);
     }
     if (s->label || s->targets) {
         return s->label ? fit_label(f, o) : fit_targets(f, o);

@@ -83,6 +83,52 @@ typedef struct tk_sim_result {
 void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
                 tk_sim_result *result);
 
+// ---- Tensor maps
+//
+// What tensor copies get instead of the driver's object: a form of our own in as many bytes.
+
+enum { TK_SIM_MAP_BYTES = 128, TK_SIM_MAP_RANK = 5 };
+
+typedef enum tk_sim_map_type { // in the driver's order
+    TK_SIM_MAP_U8,
+    TK_SIM_MAP_U16,
+    TK_SIM_MAP_U32,
+    TK_SIM_MAP_S32,
+    TK_SIM_MAP_U64,
+    TK_SIM_MAP_S64,
+    TK_SIM_MAP_F16,
+    TK_SIM_MAP_F32,
+    TK_SIM_MAP_F64,
+    TK_SIM_MAP_BF16,
+    TK_SIM_MAP_F32_FTZ,
+    TK_SIM_MAP_TF32,
+    TK_SIM_MAP_TF32_FTZ,
+    TK_SIM_MAP_TYPE_COUNT
+} tk_sim_map_type;
+
+typedef enum tk_sim_map_swizzle {
+    TK_SIM_MAP_SWIZZLE_NONE,
+    TK_SIM_MAP_SWIZZLE_32B,
+    TK_SIM_MAP_SWIZZLE_64B,
+    TK_SIM_MAP_SWIZZLE_128B
+} tk_sim_map_swizzle;
+
+typedef struct tk_sim_map_spec { // the arguments of cuTensorMapEncodeTiled
+    tk_sim_map_type type;
+    uint32_t rank;
+    uint64_t address;
+    uint64_t dim[TK_SIM_MAP_RANK];        // elements, the innermost first
+    uint64_t stride[TK_SIM_MAP_RANK - 1]; // bytes, of dimensions 1 and up
+    uint32_t box[TK_SIM_MAP_RANK], step[TK_SIM_MAP_RANK];
+    uint32_t interleave; // 0: none
+    tk_sim_map_swizzle swizzle;
+    uint32_t l2, fill; // promotion, 0 to 3; 1: NaN outside the tensor
+} tk_sim_map_spec;
+
+// Writes the map's 128 bytes. NULL, or what is wrong with the arguments: what the driver refuses,
+// and interleaving, which is not modelled.
+const char *tk_sim_tensor_map_encode(tk_arena *arena, void *map, const tk_sim_map_spec *spec);
+
 // ---- Counters
 
 typedef enum tk_sim_class {

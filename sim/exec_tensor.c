@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async.bulk.tensor and cp.reduce.async.bulk.tensor in tile mode: boxes of a tensor that a map
+// describes, to and from shared memory. All of a box in shared memory is written and counts for the
+// mbarrier; of the tensor only what lies in it is touched.
+#include "sim/exec.h"
+#include "sim/tensor.h"
+
+enum { BOX_ALIGN = 128 };
+
+// The map at the lane's address, decoded; NULL after a fault.
+static const tk_sim_tensor *find_map(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                     uint64_t address) {
+    tk_sim_grid *g = w->grid;
+    uint64_t at = address;
+    tk_sim_space s = tk_sim_resolve(TK_SIM_GENERIC, &at);
+    if (s != TK_SIM_GLOBAL && s != TK_SIM_CONST && s != TK_SIM_PARAM) {
+        tk_sim_fail(w, i, lane, "tensor-map",
+                    "a tensor map in memory of the block; it must be a parameter, a constant or in "
+                    "global memory");
+        return NULL;
+    }
+    const unsigned char *p = tk_sim_at(w, i, lane, s, at, TK_SIM_MAP_BYTES / 2, TK_SIM_READ, NULL);
+    if (!p || !tk_sim_at(w, i, lane, s, at + TK_SIM_MAP_BYTES / 2, TK_SIM_MAP_BYTES / 2,
+                         TK_SIM_READ, NULL)) {
+        return NULL;
+    }
+    if (s == TK_SIM_GLOBAL && !tk_sim_maps_known(w, i, lane, at)) {
+        return NULL;
+    }
+    for (uint32_t k = 0; k < g->tensors.n; k++) {
+        if (memcmp(g->tensors.at[k]->raw, p, TK_SIM_MAP_BYTES) == 0) {
+            return g->tensors.at[k];
+        }
+    }
+    tk_sim_tensor *t = TK_NEW(g->arena, tk_sim_tensor);
+    const char *problem = tk_sim_tensor_decode(g->arena, p, t);
+    if (problem) {
+        tk_sim_fail(w, i, lane, "tensor-map", "%s", problem);
+        return NULL;
+    }
+    tk_vec_push(g->arena, &g->tensors, t);
+    return t;
+}
+
+static unsigned dims(const tk_sim_inst *i) {
+    return tk_sim_has(i, TK_SIM_MOD_D1)   ? 1
+           : tk_sim_has(i, TK_SIM_MOD_D2) ? 2
+           : tk_sim_has(i, TK_SIM_MOD_D3) ? 3
+           : tk_sim_has(i, TK_SIM_MOD_D4) ? 4
+                                          : 5;
+}
+
+// What a lane's copy says of the tensor: the map and the coordinates. `operand` is where they are.
+static bool begin(tk_sim_bulk *x, unsigned operand) {
+    const tk_sim_arg *a = tk_sim_operand(x->inst, operand);
+    uint64_t map = tk_sim_get(x->warp, a)[x->lane] + (uint64_t)(int64_t)a->offset;
+    const tk_sim_tensor *t = find_map(x->warp, x->inst, x->lane, map);
+    if (!t) {
+        return false;
+    }
+    unsigned n = dims(x->inst);
+    if (t->rank != n) {
+        tk_sim_fail(x->warp, x->inst, x->lane, "tensor-map",
+                    "a tensor of %u dimensions; the instruction is for %u", t->rank, n);
+        return false;
+    }
+    for (unsigned k = 0; k < n; k++) {
+        x->at[k] = (int32_t)tk_sim_get(x->warp, &a[1 + k])[x->lane];
+    }
+    x->tensor = t;
+    return true;
+}
+
+static bool find_box(tk_sim_bulk *x, uint64_t shared) {
+    if (x->tensor->bytes > x->warp->grid->shared_bytes) {
+        tk_sim_fail(x->warp, x->inst, x->lane, "out-of-bounds",
+                    "a box of %llu bytes; there are %u bytes of shared memory",
+                    (unsigned long long)x->tensor->bytes, x->warp->grid->shared_bytes);
+        return false;
+    }
+    x->bytes = (uint32_t)x->tensor->bytes;
+    x->span = tk_sim_tensor_span(x->tensor);
+    if (shared % BOX_ALIGN) {
+        tk_sim_fail(x->warp, x->inst, x->lane, "misaligned",
+                    "a box at 0x%llx of shared memory, which is no multiple of %d",
+                    (unsigned long long)shared, BOX_ALIGN);
+        return false;
+    }
+    return true;
+}
+
+// Checks that what lies in the tensor lies in memory.
+static bool find_rows(const tk_sim_bulk *x, tk_sim_access access) {
+    for (uint32_t k = 0; k < tk_sim_tensor_rows(x->tensor); k++) {
+        tk_sim_tensor_row r;
+        tk_sim_tensor_row_at(x->tensor, x->at, k, &r);
+        if (r.n && !tk_sim_global_at(x->warp, x->inst, x->lane, r.address, r.n * x->tensor->element,
+                                     access)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static tk_sim_flow run_load(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint64_t to[TK_SIM_LANES] = {0}, bar[TK_SIM_LANES] = {0};
+    bool multicast = tk_sim_has(i, TK_SIM_MOD_MULTICAST);
+    tk_sim_addresses(w, tk_sim_operand(i, 0), mask, to);
+    tk_sim_addresses(w, tk_sim_operand(i, 2), mask, bar);
+    TK_SIM_EACH(l, mask) {
+        tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_LOAD};
+        uint32_t blocks = multicast ? (uint32_t)tk_sim_get(w, tk_sim_operand(i, 3))[l] : 0;
+        if (!begin(&x, 1) || !find_box(&x, to[l]) || !find_rows(&x, TK_SIM_READ) ||
+            !tk_sim_bulk_load(&x, to[l], bar[l], multicast, blocks)) {
+            return TK_SIM_FAULT;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+tk_sim_exec *tk_sim_bind_tensor_load(const tk_sim_inst *i) {
+    return tk_sim_count_of(i, 1) == 1 + dims(i) ? run_load : NULL;
+}
+
+// Whether the elements can be reduced as the instruction says.
+static bool find_type(tk_sim_bulk *x) {
+    const tk_sim_inst *i = x->inst;
+    bool logic = tk_sim_has(i, TK_SIM_MOD_AND) || tk_sim_has(i, TK_SIM_MOD_OR) ||
+                 tk_sim_has(i, TK_SIM_MOD_XOR);
+    x->reduces = tk_sim_has(i, TK_SIM_MOD_REDUCE);
+    x->type = tk_sim_tensor_type(x->tensor, logic);
+    if (x->reduces && !tk_sim_combines(i, x->type, true)) {
+        tk_sim_fail(x->warp, i, x->lane, "tensor-map",
+                    "'%s' is not possible with the elements of this tensor", i->name);
+        return false;
+    }
+    return true;
+}
+
+static tk_sim_flow run_store(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint64_t from[TK_SIM_LANES] = {0};
+    tk_sim_addresses(w, tk_sim_operand(i, 1), mask, from);
+    TK_SIM_EACH(l, mask) {
+        tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_STORE};
+        if (!begin(&x, 0) || !find_type(&x) || !find_box(&x, from[l]) ||
+            !find_rows(&x, TK_SIM_WRITE)) {
+            return TK_SIM_FAULT;
+        }
+        x.offset = tk_sim_bulk_place(w, i, l, TK_SIM_SHARED, from[l], x.span, 16, TK_SIM_READ);
+        if (x.offset == UINT32_MAX || !tk_sim_async_fenced(w, i, l, x.offset, x.span)) {
+            return TK_SIM_FAULT;
+        }
+        tk_sim_bulk_issue(x);
+    }
+    return TK_SIM_NEXT;
+}
+tk_sim_exec *tk_sim_bind_tensor_store(const tk_sim_inst *i) {
+    return tk_sim_count_of(i, 0) == 1 + dims(i) ? run_store : NULL;
+}
+
+// Has no effect; the map is looked at.
+static tk_sim_flow run_prefetch(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    TK_SIM_EACH(l, mask) {
+        tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_LOAD};
+        if (!begin(&x, 0)) {
+            return TK_SIM_FAULT;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+tk_sim_exec *tk_sim_bind_tensor_prefetch(const tk_sim_inst *i) {
+    return tk_sim_count_of(i, 0) == 1 + dims(i) ? run_prefetch : NULL;
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps that a kernel changes, and the fences between such changes and their use.
+//
+// A map in global memory that was changed may be used by a warp that has executed
+// fence.proxy.tensormap with .acquire for it since, after the one who changed it had executed the
+// one with .release (tensormap.cp_fenceproxy does both). Changes by plain stores are not watched.
+#include "sim/exec.h"
+#include "sim/tensor.h"
+
+typedef struct changed {
+    uint64_t address;
+    uint32_t version;
+    bool released;
+    const tk_sim_inst *by;
+    uint64_t block; // who changed it
+} changed;
+
+typedef struct acquired {
+    uint64_t address, block;
+    uint32_t version, warp;
+} acquired;
+
+struct tk_sim_maps {
+    TK_VEC(changed) changed;
+    TK_VEC(acquired) acquired;
+};
+
+static changed *find_changed(const tk_sim_grid *g, uint64_t address) {
+    for (uint32_t k = 0; g->maps && k < g->maps->changed.n; k++) {
+        if (g->maps->changed.at[k].address == address) {
+            return &g->maps->changed.at[k];
+        }
+    }
+    return NULL;
+}
+
+static void note_change(tk_sim_warp *w, const tk_sim_inst *i, uint64_t address, bool released) {
+    tk_sim_grid *g = w->grid;
+    g->maps = g->maps ? g->maps : TK_NEW(g->arena, struct tk_sim_maps);
+    changed *c = find_changed(g, address);
+    if (!c) {
+        tk_vec_push(g->arena, &g->maps->changed, ((changed){.address = address}));
+        c = &g->maps->changed.at[g->maps->changed.n - 1];
+    }
+    c->version++;
+    c->released = released;
+    c->by = i;
+    c->block = w->block->number;
+}
+
+static acquired *find_acquired(const tk_sim_warp *w, uint64_t address) {
+    const struct tk_sim_maps *m = w->grid->maps;
+    for (uint32_t k = 0; k < m->acquired.n; k++) {
+        acquired *a = &m->acquired.at[k];
+        if (a->address == address && a->block == w->block->number && a->warp == w->index) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+bool tk_sim_maps_known(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address) {
+    const changed *c = find_changed(w->grid, address);
+    const acquired *a = c ? find_acquired(w, address) : NULL;
+    if (!c || (a && a->version == c->version)) {
+        return true;
+    }
+    tk_sim_fail(w, i, lane, "proxy",
+                "uses a tensor map that was changed; there is no fence.proxy.tensormap%s between",
+                c->released ? " with .acquire" : " with .release");
+    tk_sim_fail_note(w->grid, c->by, "it was changed here");
+    return false;
+}
+
+static tk_sim_flow run_release(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    (void)i, (void)mask;
+    for (uint32_t k = 0; w->grid->maps && k < w->grid->maps->changed.n; k++) {
+        changed *c = &w->grid->maps->changed.at[k];
+        c->released = c->released || c->block == w->block->number;
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(map_release, run_release)
+
+static tk_sim_flow run_acquire(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint64_t address[TK_SIM_LANES] = {0};
+    tk_sim_addresses(w, tk_sim_operand(i, 0), mask, address);
+    TK_SIM_EACH(l, mask) {
+        if ((uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l] != TK_SIM_MAP_BYTES) {
+            return tk_sim_fail(w, i, l, "async-operands", "a tensor map has %d bytes",
+                               TK_SIM_MAP_BYTES);
+        }
+        const changed *c = find_changed(w->grid, address[l]);
+        if (!c || !c->released) {
+            continue;
+        }
+        acquired *a = find_acquired(w, address[l]);
+        if (!a) {
+            struct tk_sim_maps *m = w->grid->maps;
+            acquired fresh = {address[l], w->block->number, 0, w->index};
+            tk_vec_push(w->grid->arena, &m->acquired, fresh);
+            a = &m->acquired.at[m->acquired.n - 1];
+        }
+        a->version = c->version;
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(map_acquire, run_acquire)
+
+// ---- Changes
+
+// The instructions' numbers of types, which are not the driver's.
+static bool type_of(uint64_t number, uint8_t *type) {
+    static const uint8_t order[TK_SIM_MAP_TYPE_COUNT] = {
+        TK_SIM_MAP_U8,   TK_SIM_MAP_U16,  TK_SIM_MAP_U32,     TK_SIM_MAP_S32,     TK_SIM_MAP_U64,
+        TK_SIM_MAP_S64,  TK_SIM_MAP_F16,  TK_SIM_MAP_F32,     TK_SIM_MAP_F32_FTZ, TK_SIM_MAP_F64,
+        TK_SIM_MAP_BF16, TK_SIM_MAP_TF32, TK_SIM_MAP_TF32_FTZ};
+    if (number >= TK_SIM_MAP_TYPE_COUNT) {
+        return false;
+    }
+    *type = order[number];
+    return true;
+}
+
+// Sets a field that has an ordinal.
+static bool set_dimension(const tk_sim_inst *i, tk_sim_map_fields *f, uint32_t k, uint64_t x) {
+    if (tk_sim_has(i, TK_SIM_MOD_GLOBAL_STRIDE)) {
+        if (k < TK_SIM_MAP_RANK - 1) {
+            f->stride[k] = x;
+        }
+        return k < TK_SIM_MAP_RANK - 1;
+    }
+    bool no_extent = tk_sim_has(i, TK_SIM_MOD_GLOBAL_DIM) && (uint32_t)x == 0;
+    if (k >= TK_SIM_MAP_RANK || no_extent) {
+        return false;
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_BOX_DIM)) {
+        f->box[k] = (uint16_t)(x > UINT16_MAX ? UINT16_MAX : x);
+    } else if (tk_sim_has(i, TK_SIM_MOD_GLOBAL_DIM)) {
+        f->last[k] = (uint32_t)x - 1;
+    } else {
+        f->step[k] = (uint8_t)(x > UINT8_MAX ? UINT8_MAX : x);
+    }
+    return true;
+}
+
+static bool set_field(const tk_sim_inst *i, tk_sim_map_fields *f, uint64_t x) {
+    if (tk_sim_has(i, TK_SIM_MOD_GLOBAL_ADDRESS)) {
+        f->address = x;
+    } else if (tk_sim_has(i, TK_SIM_MOD_RANK)) {
+        f->rank = (uint8_t)(x < TK_SIM_MAP_RANK ? x + 1 : 0);
+    } else if (tk_sim_has(i, TK_SIM_MOD_ELEMTYPE)) {
+        return type_of(x, &f->type);
+    } else if (tk_sim_has(i, TK_SIM_MOD_INTERLEAVE_LAYOUT)) {
+        f->interleave = (uint8_t)(x & 0xff);
+    } else if (tk_sim_has(i, TK_SIM_MOD_SWIZZLE_MODE)) {
+        f->swizzle = (uint8_t)(x & 0xff);
+    } else {
+        f->fill = (uint8_t)(x & 0xff);
+    }
+    return true;
+}
+
+// Checks the map's 128 bytes of any space, as this access; NULL after a fault.
+static unsigned char *map_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                             tk_sim_space space, uint64_t address, tk_sim_access access) {
+    unsigned char *first = NULL;
+    if (address % 64) {
+        tk_sim_fail(w, i, lane, "misaligned", "a tensor map at 0x%llx, which is no multiple of 64",
+                    (unsigned long long)address);
+        return NULL;
+    }
+    for (uint32_t k = 0; k < TK_SIM_MAP_BYTES; k += 16) {
+        unsigned char *p = tk_sim_at(w, i, lane, space, address + k, 16, access, NULL);
+        if (!p) {
+            return NULL;
+        }
+        first = k ? first : p;
+    }
+    return first;
+}
+
+static tk_sim_flow run_replace(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    bool ordinal = tk_sim_count_of(i, 2) > 0;
+    uint64_t address[TK_SIM_LANES] = {0};
+    tk_sim_addresses(w, tk_sim_operand(i, 0), mask, address);
+    TK_SIM_EACH(l, mask) {
+        uint64_t a = address[l], x = tk_sim_get(w, tk_sim_operand(i, ordinal ? 2 : 1))[l];
+        tk_sim_space s = tk_sim_resolve(tk_sim_space_of(i, tk_sim_operand(i, 0)), &a);
+        unsigned char *p = map_at(w, i, l, s, a, TK_SIM_READ);
+        p = p ? map_at(w, i, l, s, a, TK_SIM_WRITE) : NULL;
+        if (!p) {
+            return TK_SIM_FAULT;
+        }
+        tk_sim_map_fields f;
+        memcpy(&f, p, sizeof f);
+        bool ok = ordinal
+                      ? set_dimension(i, &f, (uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l], x)
+                      : set_field(i, &f, x);
+        if (!ok) {
+            return tk_sim_fail(w, i, l, "tensor-map", "'%s' of a field or value that is not there",
+                               i->name);
+        }
+        memcpy(p, &f, sizeof f);
+        if (s == TK_SIM_GLOBAL) {
+            note_change(w, i, a, false);
+        }
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(map_replace, run_replace)
+
+// A map that was made in shared memory is published. The warp does it together; its addresses are
+// those of the first lane.
+static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    tk_sim_flow flow;
+    if (!tk_sim_whole_warp(w, i, mask, &flow)) {
+        return flow;
+    }
+    uint64_t to[TK_SIM_LANES] = {0}, from[TK_SIM_LANES] = {0};
+    tk_sim_addresses(w, tk_sim_operand(i, 0), 1, to);
+    tk_sim_addresses(w, tk_sim_operand(i, 1), 1, from);
+    if ((uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[0] != TK_SIM_MAP_BYTES) {
+        return tk_sim_fail(w, i, 0, "async-operands", "a tensor map has %d bytes",
+                           TK_SIM_MAP_BYTES);
+    }
+    const unsigned char *p = map_at(w, i, 0, TK_SIM_SHARED, from[0], TK_SIM_READ);
+    unsigned char *q = p ? map_at(w, i, 0, TK_SIM_GLOBAL, to[0], TK_SIM_WRITE) : NULL;
+    if (!q) {
+        return TK_SIM_FAULT;
+    }
+    memcpy(q, p, TK_SIM_MAP_BYTES);
+    note_change(w, i, to[0], true);
+    return flow;
+}
+TK_SIM_BIND_ONE(map_copy, run_copy)
