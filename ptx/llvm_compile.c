@@ -42,7 +42,12 @@ typedef struct llvm_state {
     LLVMTargetDataRef data;
     LLVMMemoryBufferRef text;
     tk_buf messages;
+    unsigned instructions; // of the kernel, optimised
 } llvm_state;
+
+// Above this many instructions the code generator optimises no more: its straight-line strength
+// reduction and its sinking take time that grows with the square (half a second here).
+enum { LARGE_KERNEL = 16000 };
 
 static void on_message(LLVMDiagnosticInfoRef info, void *user) {
     llvm_state *s = user;
@@ -75,7 +80,7 @@ static void llvm_release(llvm_state *s) {
     }
 }
 
-static void make_machine(llvm_state *s, const tk_target *t) {
+static void make_machine(llvm_state *s, const tk_target *t, LLVMCodeGenOptLevel level) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_targets);
     LLVMTargetRef target;
@@ -85,9 +90,11 @@ static void make_machine(llvm_state *s, const tk_target *t) {
         LLVMDisposeMessage(error);
         TK_ICE(s->emit.arena, "LLVM has no %s: %s", TRIPLE, tk_buf_text(&s->messages));
     }
-    s->machine = LLVMCreateTargetMachine(target, TRIPLE, t->name, t->ptx, LLVMCodeGenLevelDefault,
-                                         LLVMRelocDefault, LLVMCodeModelDefault);
-    s->data = LLVMCreateTargetDataLayout(s->machine);
+    if (s->machine) {
+        LLVMDisposeTargetMachine(s->machine);
+    }
+    s->machine = LLVMCreateTargetMachine(target, TRIPLE, t->name, t->ptx, level, LLVMRelocDefault,
+                                         LLVMCodeModelDefault);
 }
 
 static void make_module(llvm_state *s) {
@@ -95,6 +102,7 @@ static void make_module(llvm_state *s) {
     e->ctx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(e->ctx, on_message, s);
     e->mod = LLVMModuleCreateWithNameInContext("tkc", e->ctx);
+    s->data = LLVMCreateTargetDataLayout(s->machine);
     LLVMSetTarget(e->mod, TRIPLE);
     LLVMSetModuleDataLayout(e->mod, s->data);
     e->b = LLVMCreateBuilderInContext(e->ctx);
@@ -178,6 +186,16 @@ static void ors_to_sums(llvm_state *s) {
     }
 }
 
+static unsigned instructions_of(LLVMValueRef fn) {
+    unsigned n = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            n++;
+        }
+    }
+    return n;
+}
+
 static void write_ptx(llvm_state *s, tk_image *image) {
     char *error = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->emit.mod, LLVMAssemblyFile, &error,
@@ -203,7 +221,7 @@ static void keep_text(llvm_state *s, const tk_ptx_opts *o) {
 
 static void compile(llvm_state *s, tk_image *image) {
     tk_emit *e = &s->emit;
-    make_machine(s, e->target);
+    make_machine(s, e->target, LLVMCodeGenLevelDefault);
     make_module(s);
     tk_emit_kernel(e, image);
     if (e->refused) {
@@ -212,15 +230,23 @@ static void compile(llvm_state *s, tk_image *image) {
     verify(s);
     optimise(s);
     ors_to_sums(s);
+    s->instructions = instructions_of(e->fn);
+    if (s->instructions > LARGE_KERNEL) {
+        make_machine(s, e->target, LLVMCodeGenLevelNone);
+    }
     if (e->opts->emit && strcmp(e->opts->emit, "llvm") == 0) {
         keep_text(s, e->opts);
     }
     write_ptx(s, image);
 }
 
+static tk_span span_of(const tk_module *m, const tk_func *f) {
+    return f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
+}
+
 // After LLVM's objects are gone: the assembler's failures need nothing released.
 static void assemble(tk_arena *arena, tk_module *m, const tk_func *f, tk_image *image) {
-    tk_span at = f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
+    tk_span at = span_of(m, f);
     const tk_source *file = m->sources ? tk_source_of(m->sources, at.file) : NULL;
     uint32_t line = 0, column = 0;
     if (file) {
@@ -273,6 +299,19 @@ static void note_accesses(tk_module *m, const tk_axis *x, const tk_region *r) {
     }
 }
 
+static void note_size(tk_module *m, const tk_func *f, unsigned instructions) {
+    if (instructions > LARGE_KERNEL) {
+        tk_note_rec *r =
+            tk_note_add(&m->notes, "emit", "large-kernel", span_of(m, f), TK_NOTE_MISSED,
+                        "'%s' is too large for the code generator's optimisations: loops in place "
+                        "of copies, or "
+                        "several kernels, make it smaller",
+                        f->name);
+        tk_note_number_add(&m->notes, r, "instructions", instructions);
+        tk_note_number_add(&m->notes, r, "most", LARGE_KERNEL);
+    }
+}
+
 tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
     const tk_target *target = tk_target_find(o->arch);
     tk_func *f = kernel_of(m);
@@ -315,6 +354,7 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
     if (s->emit.refused) {
         return NULL;
     }
+    note_size(m, f, s->instructions);
     if (!o->no_cubin) {
         assemble(arena, m, f, image);
     }

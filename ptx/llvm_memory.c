@@ -166,13 +166,15 @@ static void store_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mas
 static void store_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
                         const LLVMValueRef *x, uint32_t r) {
     tk_emit_place p = tk_emit_view_place(e, v, r); // before any branch: parts are shared
-    // A branch, not a predicate: what only this vector needs is computed behind it.
-    tk_emit_cond c = tk_emit_if(e, at_once(e, v, mask, r));
-    write(e, v, NULL, p, x + r, v->plan.vec);
-    if (may_be_cut(v, mask != NULL)) {
-        tk_emit_else(e, &c);
-        store_cut(e, v, mask, x, r, p);
+    LLVMValueRef whole = at_once(e, v, mask, r);
+    if (!may_be_cut(v, mask != NULL)) {
+        write(e, v, whole, p, x + r, v->plan.vec);
+        return;
     }
+    tk_emit_cond c = tk_emit_if(e, whole);
+    write(e, v, NULL, p, x + r, v->plan.vec);
+    tk_emit_else(e, &c);
+    store_cut(e, v, mask, x, r, p);
     tk_emit_end(e, &c);
 }
 

@@ -5,6 +5,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -222,6 +223,38 @@ def check_budget():
         script.write_text(BUDGET.replace("NATURAL", "56").replace("SPARE", "6").replace('echo "ptxas info ', f'{silent} || echo "ptxas info '), encoding="utf-8")
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
         check((FOLDER / "k.cubin").read_text() == "3\n", "budget: registers that nobody told")
+
+
+def check_guards(assembler):
+    """What guards an access is a predicate: a row of the test's own body, whose narrow vectors must not become wide ones before their use."""
+    (FOLDER / "guards.tk").write_text("kernel k(x: in bf16[M, N], u: in bf16[N], v: in bf16[N], w: in bf16[N], y: out bf16[M, N]) grid (i in M) {\n"
+                                      "    let t = f32(x[i, 0 +: 4096]);\n    let r = sum(t);\n"
+                                      "    y[i, 0 +: 4096] = bf16((t - r) * f32(u[0 +: 4096]) + f32(v[0 +: 4096]) * f32(w[0 +: 4096]));\n}\n", encoding="utf-8")
+    words = ("guards.tk", "--arch", "sm_90a", "--contiguous", "--whole-rows", "--near")
+    ptx, _ = tkc(*words, "--emit=ptx")
+    loads, stores = (re.findall(rf"@%p\d+ {x}\.global\.v4\.b32", ptx) for x in ("ld", "st"))
+    check(len(loads) == 16 and len(stores) == 4, f"guards: {len(loads)} loads and {len(stores)} stores with a predicate")
+    if assembler:
+        notes, _ = tkc(*words, "--emit=notes")
+        check(re.search(r"done: .*\[registers-bounded\]", notes), f"guards: {notes}")
+
+
+def compile_seconds(name, text):
+    (FOLDER / name).write_text(text, encoding="utf-8")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    tkc(name, "--arch", "sm_90a", "--emit=ptx")
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def check_growth():
+    """Compile time grows about linearly with the source: four times the statements, less than nine times the seconds (the square: sixteen)."""
+    for what, n, statement in (("arithmetic", 500, "t = t * c + exp(t);"), ("sorts", 16, "t = sort(t + c, 0);"), ("loads", 100, "t = t + x[{}, 0 +: 1024];")):
+        def text(lines, statement=statement):
+            body = "".join(f"    {statement.format(i)}\n" for i in range(lines))
+            return ("kernel k(x: in f32[M, N], y: out f32[N], c: f32) grid (i in 1) {\n    var t = x[0, 0 +: 1024];\n" + body +
+                    "    y[0 +: 1024] = t;\n}\n")
+        few, many = compile_seconds("few.tk", text(n)), compile_seconds("many.tk", text(4 * n))
+        check(many < 9 * max(few, 0.1), f"{what}: {few:.2f} s for {n} statements, {many:.2f} s for {4 * n}")
 
 
 def check_sums():
@@ -486,6 +519,8 @@ def main():
     check_functions()
     check_sums()
     check_budget()
+    check_guards(assembler)
+    check_growth()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
