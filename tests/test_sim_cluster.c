@@ -295,3 +295,179 @@ Test(sim_cluster, faults_of_barriers) {
           "mbarrier", "outside shared memory of the block");
     fault(2, 32, MINE NEXT INIT("33") MEET WAIT("0"), "deadlock", "waits at an mbarrier");
 }
+
+// ---- Copies between blocks
+
+#define SHARED_TILES                                                                               \
+    ".shared .align 128 .b8 tile[1024]; .shared .align 128 .b8 box[1024];"                         \
+    ".shared .align 8 .b8 bar[8];"
+// A barrier for `count` arrivals, of which one expects `bytes`; all blocks know it.
+#define READY(count, bytes)                                                                        \
+    "mov.u32 %r30, box; mad.lo.u32 %r31, %t, 4, %r30; st.shared.b32 [%r31], 0;\n" INIT(            \
+        count) "fence.mbarrier_init.release.cluster; bar.sync 0;\n"                                \
+               "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r20], " bytes ";\n" MEET
+#define REMOTE                                                                                     \
+    "mapa.shared::cluster.u32 %r21, %r20, %r3; mapa.shared::cluster.u32 %r32, %r30, %r3;\n"
+#define SHOW "ld.shared.b32 %r7, [%r31];\n" MEET "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;"
+
+// Word t of the box in block b, in clusters of n blocks.
+#define EACH_WORD(e, blocks, n, words, EXPR)                                                       \
+    for (uint64_t block = 0; block < (blocks); block++) {                                          \
+        for (uint64_t t = 0; t < (words); t++) {                                                   \
+            uint64_t b = block % (n), got = (e)->word[64 * block + t];                             \
+            cr_assert_eq(got, (uint64_t)(EXPR), "block %u word %u: %u", (unsigned)block,           \
+                         (unsigned)t, (unsigned)got);                                              \
+        }                                                                                          \
+    }
+
+Test(sim_cluster, copies) {
+    sim_env *e =
+        good(6, 3, 64, SHARED_TILES,
+             AT MINE NEXT PUT "fence.proxy.async.shared::cta;\n" READY("1", "256") REMOTE
+             "@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r32], "
+             "[%r1], 256, [%r21];\n" WAIT("0") SHOW);
+    EACH_WORD(e, 6, 3, 64, (b + 2) % 3 * 1000 + t)
+    sim_close(e);
+}
+
+Test(sim_cluster, reductions) {
+    sim_env *e = good(6, 3, 64, SHARED_TILES,
+                      AT MINE NEXT PUT "fence.proxy.async.shared::cta;\n" READY(
+                          "1", "768") "mov.b32 %r3, 0;" REMOTE
+                                      "setp.ne.u32 %p5, %r2, 0; setp.eq.u32 %p4, %t, 0;\n"
+                                      "@%p4 "
+                                      "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::"
+                                      "complete_tx::bytes.add.u32"
+                                      " [%r32], [%r1], 256, [%r21];\n"
+                                      "@%p5 bra DONE;" WAIT(
+                                          "0") "ld.shared.b32 %r7, [%r31];\n"
+                                               "cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;\n"
+                                               "DONE:" MEET);
+    EACH_WORD(e, 6, 3, 64, b == 0 ? 3000 + 3 * t : 0)
+    sim_close(e);
+}
+
+Test(sim_cluster, stores_by_themselves) {
+    static const char *const send[] = {
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r33], %r6, [%r21];",
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r33], %r6, [%r21];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r33], "
+        "%r6, [%r21];",
+        "and.b32 %r8, %t, 3; setp.eq.u32 %p6, %r8, 0; add.u32 %r9, %r6, 1; add.u32 %r10, %r6, 2;\n"
+        "add.u32 %r11, %r6, 3; @%p6 "
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+        "[%r33], {%r6, %r9, %r10, %r11}, [%r21];",
+        "and.b32 %r8, %t, 1; setp.eq.u32 %p6, %r8, 0; add.u32 %r9, %r6, 1; mov.b64 %d5, {%r6, "
+        "%r9};\ncvt.u64.u32 %d6, %r33; cvta.shared::cluster.u64 %d6, %d6; cvt.u64.u32 %d7, %r21;\n"
+        "cvta.shared::cluster.u64 %d7, %d7;\n"
+        "@%p6 st.async.mbarrier::complete_tx::bytes.b64 [%d6], %d5, [%d7];"};
+    for (unsigned k = 0; k < sizeof send / sizeof *send; k++) {
+        sim_env *f = sim_open();
+        const char *text =
+            tk_format(&f->arena, "%s%s%s",
+                      AT MINE NEXT READY("1", "256") REMOTE
+                      "mad.lo.u32 %r33, %t, 4, %r32; mad.lo.u32 %r6, %r2, 1000, %t;\n",
+                      send[k], WAIT("0") SHOW);
+        sim_env *e = good(6, 3, 64, SHARED_TILES, text);
+        EACH_WORD(e, 6, 3, 64, (b + 2) % 3 * 1000 + t)
+        sim_close(e);
+        sim_close(f);
+    }
+}
+
+// Block 0 of each cluster loads for all of them; others for some.
+Test(sim_cluster, multicast) {
+    static const char *const load[] = {
+        "setp.eq.and.u32 %p4, %r2, 0, %p1; @%p4 cp.async.bulk.shared::cluster.global"
+        ".mbarrier::complete_tx::bytes.multicast::cluster [%r30], [%d8], 256, [%r20], 7;",
+        "mov.b16 %h1, 5; setp.eq.and.u32 %p4, %r2, 1, %p1; @%p4 cp.async.bulk.shared::cluster"
+        ".global.mbarrier::complete_tx::bytes.multicast::cluster [%r30], [%d8], 256, [%r20], %h1;\n"
+        "setp.eq.and.u32 %p4, %r2, 2, %p1; mov.b64 %d20, 0; mov.b32 %r34, 1;\n"
+        "mapa.shared::cluster.u32 %r35, %r30, %r34; mapa.shared::cluster.u32 %r36, %r20, %r34;\n"
+        "@%p4 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%r35], [%d8], 256, [%r36], %d20;"};
+    for (unsigned k = 0; k < 2; k++) {
+        sim_env *f = sim_open();
+        const char *text = tk_format(
+            &f->arena, "%s%s%s",
+            AT MINE "add.s64 %d8, %base, 16384; mad.wide.u32 %d9, %t, 4, "
+                    "%d8; add.u32 %r40, %t, 7; st.global.b32 [%d9], %r40;\n" READY("1", "256"),
+            load[k], WAIT("0") SHOW);
+        sim_env *e = good(6, 3, 64, SHARED_TILES, text);
+        EACH_WORD(e, 6, 3, 64, t + 7 + 0 * b)
+        sim_close(e);
+        sim_close(f);
+    }
+}
+
+#define COPY_FAULT(text, id, words)                                                                \
+    fault(2, 32, MINE NEXT PUT "fence.proxy.async.shared::cta; mov.u32 %r30, tile;\n" text, id,    \
+          words)
+#define SEND                                                                                       \
+    "@%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r32+512], "     \
+    "[tile], 128, [%r21];\n"
+#define KNOWN "fence.mbarrier_init.release.cluster;" MEET REMOTE
+
+Test(sim_cluster, faults_of_copies) {
+    COPY_FAULT(INIT("1") KNOWN "mov.u32 %r21, %r20;" SEND MEET, "async-operands",
+               "the mbarrier is in another block");
+    COPY_FAULT(INIT("1") MEET REMOTE SEND MEET, "proxy", "fence.mbarrier_init");
+    COPY_FAULT(INIT("1") KNOWN SEND "st.shared.b32 [tile], 77;" MEET, "race",
+               "reads asynchronously");
+    COPY_FAULT(INIT("1") KNOWN SEND "ld.shared.b32 %r9, [%r1+512];" MEET, "uninitialised",
+               "nobody has written");
+    COPY_FAULT(INIT("1") KNOWN "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+                               "[%r5+512], %t, [%r20];" MEET,
+               "async-operands", "the mbarrier is in another block");
+    COPY_FAULT(INIT("1") KNOWN
+               "st.async.mbarrier::complete_tx::bytes.b32 [%base], %t, [%base];" MEET,
+               "out-of-bounds", "outside shared memory");
+    COPY_FAULT(INIT("1") KNOWN
+               "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster [tile], [%base], 128, [%r20], 6;" MEET,
+               "out-of-bounds", "block 2 of a cluster of 2");
+    // Two blocks reduce into what a third one has not initialised.
+    COPY_FAULT(INIT("1") KNOWN "red.async.relaxed.cluster.shared::cluster"
+                               ".mbarrier::complete_tx::bytes.add.u32 [%r5+512], %t, [%r21];" MEET,
+               "uninitialised", "nobody has written");
+    // It is read before it has come.
+    COPY_FAULT(
+        "st.shared.b32 [%r1+512], 0;" INIT("32") KNOWN
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r5+512], %t, [%r21];\n"
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r20], 4; ld.shared.b32 %r9, [%r1+512];\n" WAIT(
+            "0") MEET,
+        "race", "of the cluster");
+}
+
+// ---- Arrivals that wait for cp.async
+
+Test(sim_cluster, arrivals_of_copies) {
+    static const char *const arrive[] = {
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r20];",
+        "cp.async.mbarrier.arrive.shared.b64 [%r20]; mbarrier.arrive.shared.b64 _, [%r20];"};
+    for (unsigned k = 0; k < 2; k++) {
+        sim_env *f = sim_open();
+        const char *text = tk_format(
+            &f->arena, "%s%s%s",
+            AT "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 16, %r1;\n"
+               "add.s64 %d8, %base, 16384; mad.wide.u32 %d9, %t, 16, %d8; add.u32 %r40, %t, 7;\n"
+               "st.global.v4.b32 [%d9], {%r40, %t, %t, %t};\n" INIT(
+                   "64") "bar.sync 0;\n"
+                         "cp.async.cg.shared.global [%r1], [%d9], 16;\n",
+            arrive[k],
+            WAIT("0") "xor.b32 %r9, %t, 37; mov.u32 %r10, tile; mad.lo.u32 %r10, %r9, 16, %r10;\n"
+                      "ld.shared.b32 %r7, [%r10]; cvt.u64.u32 %d2, %r7; st.global.b64 [%at], %d2;");
+        sim_env *e = good(1, 1, 64, TILE ".shared .align 8 .b8 bar[8];", text);
+        for (uint64_t t = 0; t < 64; t++) {
+            cr_assert_eq(e->word[t], (t ^ 37) + 7);
+        }
+        sim_close(e);
+        sim_close(f);
+    }
+    fault(1, 64,
+          INIT("64") "bar.sync 0; mad.lo.u32 %r1, %t, 16, %r1; mov.u32 %r1, tile;\n"
+                     "mad.lo.u32 %r1, %t, 16, %r1; mad.wide.u32 %d9, %t, 16, %base;\n"
+                     "cp.async.cg.shared.global [%r1], [%d9], 16; mbarrier.arrive.shared.b64 _, "
+                     "[%r20];\n" WAIT("0") "ld.shared.b32 %r7, [tile];",
+          "race", "asynchronously");
+}
