@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the simulator is for: each synchronisation that is deleted from a kernel is caught, by a
 // report or by a wrong value, within 20 seeds; the kernel as it is runs silently under 200.
-#include "tests/sim_env.h"
+#include "tests/sim_mutation.h"
 
 #include <criterion/criterion.h>
-#include <string.h>
 
 enum { THREADS = 128, ROUNDS = 3 };
 
@@ -182,64 +181,8 @@ static const char tensor_matmul[] =
     "add.s32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 4; @%p4 bra STEP;\n"
     "mad.wide.u32 %d5, %t, 16, %base; st.global.v4.b32 [%d5], {%f0, %f1, %f2, %f3};\n";
 
-// The text without the n-th marked line (n from 1; 0: whole). NULL: there are fewer. A label before
-// what is deleted stays.
-static const char *mutant(sim_env *e, const char *text, unsigned n) {
-    const char *mark = text, *line = text;
-    for (unsigned k = 0; k < n; k++) {
-        mark = strstr(k ? mark + 1 : mark, "// x\n");
-        if (!mark) {
-            return NULL;
-        }
-    }
-    if (n == 0) {
-        return text;
-    }
-    for (line = mark; line > text && line[-1] != '\n'; line--) {
-    }
-    const char *colon = memchr(line, ':', (size_t)(mark - line));
-    line = colon && colon[1] == ' ' ? colon + 1 : line;
-    return tk_format(&e->arena, "%.*s\n%s", (int)(line - text), text, mark + 5);
-}
-
-static bool silent(const char *text, unsigned n, uint64_t seed, const uint64_t *want, uint64_t *got,
-                   bool *exists) {
-    sim_env *e = sim_open();
-    const char *body = mutant(e, text, n);
-    *exists = body != NULL;
-    e->launch.seed = seed;
-    bool ok = body && sim_run(e, THREADS, body);
-    if (n == 0) {
-        cr_assert(ok, "seed %u: %s", (unsigned)seed, sim_fault(e));
-    }
-    ok = ok && (!want || memcmp(want, e->word, sizeof e->word) == 0);
-    if (got) {
-        memcpy(got, e->word, sizeof e->word);
-    }
-    sim_close(e);
-    return ok;
-}
-
-static void check(const char *text, unsigned expected) {
-    static uint64_t want[SIM_WORDS];
-    bool exists;
-    cr_assert(silent(text, 0, 0, NULL, want, &exists));
-    for (uint64_t seed = 1; seed < 200; seed++) {
-        cr_assert(silent(text, 0, seed, want, NULL, &exists), "another result under seed %u",
-                  (unsigned)seed);
-    }
-    unsigned n = 1;
-    for (;; n++) {
-        bool caught = false;
-        for (uint64_t seed = 0; seed < 20 && !caught; seed++) {
-            caught = !silent(text, n, seed, want, NULL, &exists);
-        }
-        if (!exists) {
-            break;
-        }
-        cr_expect(caught, "deletion %u is not caught", n);
-    }
-    cr_expect_eq(n - 1, expected);
+static void check(const char *text, unsigned marks) {
+    sim_check_mutations(&(sim_mutation){.text = text, .blocks = 1, .threads = THREADS}, marks);
 }
 
 Test(sim_mutation, reduction) { check(reduction, 3); }
