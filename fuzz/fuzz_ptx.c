@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes the simulator: bytes are read as PTX; what the reader takes runs as a block of two warps
-// on a small buffer, for a bounded number of instructions, under two schedules. The reader's memory
-// and the run's are bounded.
+// Fuzzes the simulator: bytes are read as PTX; what the reader takes runs as blocks of two
+// and of four warps on a small buffer, for a bounded number of instructions, under two schedules.
+// The reader's memory and the run's are bounded.
 #include "sim/sim.h"
 
 #include <stdint.h>
@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MEMORY = 256 << 20 };
 
-static void run(tk_arena *arena, const tk_sim_program *p, const char *entry, uint64_t seed) {
+static void run(tk_arena *arena, const tk_sim_program *p, const char *entry, uint32_t threads,
+                uint64_t seed) {
     static const unsigned sizes[] = {0, 4, 8, 16, 20, 24, 32, 40, 48, 56, 64};
     uint64_t buffer[64] = {0}, params[8];
     tk_sim_region region = {(uint64_t)(uintptr_t)buffer, sizeof buffer, false, "buffer"};
@@ -21,7 +22,7 @@ static void run(tk_arena *arena, const tk_sim_program *p, const char *entry, uin
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         tk_sim_launch l = {.entry = entry,
                            .grid = {2, 1, 1},
-                           .block = {64, 1, 1},
+                           .block = {threads, 1, 1},
                            .shared = 1024,
                            .params = params,
                            .param_bytes = sizes[k],
@@ -48,8 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         tk_sim_note error;
         const tk_sim_program *p = tk_sim_read(&arena, (const char *)data, size, &error);
         if (p) {
-            run(&arena, p, "k", 0);
-            run(&arena, p, "k", size);
+            run(&arena, p, "k", 64, 0);
+            run(&arena, p, "k", 64, size);
+            run(&arena, p, "k", 128, size);
         }
     } else if (guard.fail == TK_FAIL_INTERNAL) {
         __builtin_trap();

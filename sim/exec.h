@@ -16,6 +16,8 @@
 #define TK_SIM_OP(PATTERN, SHAPE, BIND, CLASS) tk_sim_bind tk_sim_bind_##BIND;
 #include "sim/ops_wgmma.def"
 
+tk_sim_exec tk_sim_exit; // the threads end
+
 // An executor of one, two, three sources: lanes' values x, y, z of type T; EXPR is the result, of
 // which the bits of U are kept.
 #define TK_SIM_UNARY(NAME, T, U, EXPR)                                                             \

@@ -23,11 +23,16 @@ static tk_sim_flow run_brx(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
 }
 TK_SIM_BIND_ONE(brx, run_brx)
 
-static tk_sim_flow run_exit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+tk_sim_flow tk_sim_exit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     bool whole = w->alive == mask;
     return whole && w->wgmma && !tk_sim_wgmma_end(w, i) ? TK_SIM_FAULT : TK_SIM_EXIT;
 }
-TK_SIM_BIND_ONE(exit, run_exit)
+TK_SIM_BIND_ONE(exit, tk_sim_exit)
+
+tk_sim_flow tk_sim_exec_past(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(mask), "no-return",
+                       "runs past the end of the code");
+}
 
 static tk_sim_flow run_trap(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(mask), "trap", "trap");

@@ -26,11 +26,14 @@ static void make_block(tk_sim_cluster *c, tk_sim_block *b) {
         w->block = b;
         w->cluster = c;
         w->grid = g;
-        w->code = e->code.at;
+        w->code = g->program->code.at;
         w->index = k;
         w->number = b->rank * b->nwarp + k;
         w->reg = tk_alloc_array(g->arena, e->nreg + 1, sizeof *w->reg);
         w->pred = TK_NEW_ARRAY(g->arena, uint32_t, e->npred + 1);
+        if (e->calls) {
+            tk_sim_calls_make(w);
+        }
     }
     if (g->program->warpgroups) {
         tk_sim_wgmma_make(b);
@@ -58,7 +61,12 @@ static void make_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
 static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, int garbage) {
     memset(w->reg, garbage, e->nreg * sizeof *w->reg);
     memset(w->pred, garbage, e->npred * sizeof *w->pred);
-    memset(w->pc, 0, sizeof w->pc);
+    for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
+        w->pc[l] = e->first;
+    }
+    if (w->calls) {
+        tk_sim_calls_begin(w);
+    }
     memset(w->wait, 0, sizeof w->wait);
     w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
     w->came = w->phase = 0;
@@ -189,6 +197,20 @@ static const char *launch_problem(tk_sim_grid *g) {
     return NULL;
 }
 
+// Of a thread: the entry's, and a call's behind another's.
+static uint32_t local_size(const tk_sim_grid *g) {
+    enum { MOST_OF_CALLS = 256 << 10 };
+    const tk_sim_program *p = g->program;
+    uint32_t n = g->entry->local_bytes;
+    if (g->entry->calls) {
+        uint64_t depth =
+            p->recursive || p->functions.n > TK_SIM_CALL_DEPTH ? TK_SIM_CALL_DEPTH : p->functions.n;
+        uint64_t bytes = depth * ((uint64_t)p->frame_bytes + TK_SIM_FRAME_ALIGN);
+        n += TK_SIM_FRAME_ALIGN + (uint32_t)(bytes < MOST_OF_CALLS ? bytes : MOST_OF_CALLS);
+    }
+    return n;
+}
+
 static uint32_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
     uint64_t n = p->shared_bytes;
     for (uint32_t k = 0; k < p->variables.n; k++) {
@@ -214,10 +236,11 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
         result->fault.text = problem;
         return;
     }
-    result->ncount = g->entry->code.n;
+    result->ncount = p->code.n;
     result->count = g->count = TK_NEW_ARRAY(arena, tk_sim_count, result->ncount + 1);
     g->shared_bytes = shared_size(p, l);
-    g->local_stride = (g->entry->local_bytes + 15) / 16 * 16;
+    g->local_bytes = local_size(g);
+    g->local_stride = (g->local_bytes + 15) / 16 * 16;
     g->params = tk_alloc(arena, l->param_bytes + 16);
     if (l->param_bytes) {
         memcpy(g->params, l->params, l->param_bytes);
@@ -227,9 +250,11 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
     uint64_t most = l->seed == 0 ? 1 : size > 1 ? MAX_RESIDENT / 2 : MAX_RESIDENT;
     g->nresident = (uint32_t)(g->clusters < most ? g->clusters : most);
     g->resident = TK_NEW_ARRAY(arena, tk_sim_cluster, g->nresident);
+    tk_buf_init(&g->printed, arena);
     tk_sim_memory_begin(g);
     for (uint32_t k = 0; k < g->nresident; k++) {
         make_cluster(g, &g->resident[k]);
     }
     tk_sim_run_grid(g);
+    result->printed = tk_buf_text(&g->printed);
 }

@@ -55,6 +55,7 @@ typedef struct tk_sim_warp {
     uint32_t carry;                    // of add.cc and the like, a bit a lane
     bool yields;                       // the warp gives way to others
     bool gives_up;                     // a wait for an mbarrier has taken its time
+    struct tk_sim_calls *calls;        // [lane], of exec_call.c; NULL: the module has no functions
     uint32_t registers;                // a thread of it may use: setmaxnreg
     struct tk_sim_wgmma *wgmma;        // wgmma.h; NULL: the module has none
     uint32_t turns;                    // taken by the running group while others could run
@@ -121,7 +122,8 @@ typedef struct tk_sim_grid {
     tk_sim_count *count; // [instruction]
     uint64_t clock;      // instructions of warps so far
     uint64_t random;     // state of the schedule
-    uint32_t shared_bytes, local_stride;
+    uint32_t shared_bytes, local_bytes, local_stride;
+    tk_buf printed;
     unsigned char *params;
     uint32_t extent[3], cluster[3]; // blocks of the grid and of a cluster
     bool explicit_cluster;
@@ -369,8 +371,17 @@ bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
 tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
                                   uint32_t number, uint32_t expected, bool wait);
 void tk_sim_fill_registers(tk_sim_block *b); // specials and immediates, before a block runs
-void tk_sim_fill_clocks(tk_sim_warp *w);     // those that change as time goes on
-void tk_sim_memory_begin(tk_sim_grid *g);    // regions and variables of the module
-void tk_sim_report_stuck(tk_sim_cluster *c); // deadlock, divergent barrier
+void tk_sim_fill_frame(tk_sim_warp *w, const tk_sim_entry *body, uint32_t lane, uint32_t base);
+void tk_sim_calls_make(tk_sim_warp *w);
+void tk_sim_calls_begin(tk_sim_warp *w);
+// vprintf: prints for the lane what the format at one address makes of the arguments at the other;
+// false after a fault. *count: how many there were.
+bool tk_sim_print(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t format,
+                  uint64_t arguments, uint32_t *count);
+const char *tk_sim_string_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                             uint64_t address); // NULL after a fault
+void tk_sim_fill_clocks(tk_sim_warp *w);        // those that change as time goes on
+void tk_sim_memory_begin(tk_sim_grid *g);       // regions and variables of the module
+void tk_sim_report_stuck(tk_sim_cluster *c);    // deadlock, divergent barrier
 
 #endif

@@ -220,7 +220,7 @@ unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
     case TK_SIM_LOCAL:
         return inside(w, i, lane, "local",
                       w->block->local + (size_t)tk_sim_thread(w, lane) * g->local_stride,
-                      TK_SIM_LOCAL_BASE, g->entry->local_bytes, address, bytes, access);
+                      TK_SIM_LOCAL_BASE, g->local_bytes, address, bytes, access);
     case TK_SIM_CONST:
         return inside(w, i, lane, "constant", g->module_const, TK_SIM_CONST_BASE,
                       g->program->const_bytes, address, bytes, access);

@@ -80,10 +80,13 @@ typedef tk_sim_flow tk_sim_exec(struct tk_sim_warp *w, const struct tk_sim_inst 
 
 enum { TK_SIM_OPERANDS = 10, TK_SIM_TYPES = 4 };
 
+struct tk_sim_function;
+
 typedef struct tk_sim_inst {
     tk_sim_exec *exec;
     uint64_t mods[TK_SIM_MOD_WORDS];
-    const tk_sim_arg *arg;
+    tk_sim_arg *arg;
+    const struct tk_sim_function *call; // what it calls: operand 0 are results, 1 arguments
     uint32_t narg;
     uint16_t
         at[TK_SIM_OPERANDS + 1]; // arguments of the shape's operand n: arg[at[n]] up to at[n + 1]
@@ -134,6 +137,7 @@ typedef enum tk_sim_fill_kind {
     TK_SIM_FILL_BITS,    // an immediate
     TK_SIM_FILL_PRED,    // an immediate predicate: bits is 0 or 1, the slot a predicate's
     TK_SIM_FILL_SPECIAL, // index: tk_sim_special; the predicates among them too
+    TK_SIM_FILL_LOCAL,   // address `bits` of the thread's own memory, from its frame on
     TK_SIM_FILL_VARIABLE // index: the variable whose address, plus bits, it is
 } tk_sim_fill_kind;
 
@@ -143,6 +147,11 @@ typedef struct tk_sim_fill {
     uint32_t index;
     uint64_t bits;
 } tk_sim_fill;
+
+static inline bool tk_sim_fill_is_pred(const tk_sim_fill *f) {
+    return f->kind == TK_SIM_FILL_PRED ||
+           (f->kind == TK_SIM_FILL_SPECIAL && f->index == TK_SIM_SPECIAL_IS_EXPLICIT_CLUSTER);
+}
 
 typedef struct tk_sim_loc {
     uint32_t file, line, column; // file: index into files
@@ -172,24 +181,60 @@ typedef struct tk_sim_reloc {
     bool generic;
 } tk_sim_reloc;
 
+// An entry, or the body of a function. All code is in one list; behind each body stands an
+// instruction that says that the code has run past its end. A warp has slots for the registers of
+// all functions and, behind them, for those of its entry.
 typedef struct tk_sim_entry {
     const char *name;
     TK_VEC(tk_sim_param) params;
     uint32_t param_bytes;
-    TK_VEC(tk_sim_inst) code;
-    uint32_t nreg, npred; // slots
+    uint32_t first, ninst; // of the program's code
+    uint32_t nreg, npred;  // slots; of an entry: of all functions too
+    uint32_t reg0, pred0;  // the first of its own
     TK_VEC(tk_sim_fill) fills;
-    uint32_t local_bytes;            // a thread
+    uint32_t local_bytes; // a thread; of a function: a call
+    bool calls;
     uint32_t reqntid[3], maxntid[3]; // 0: not said
     uint32_t maxnreg, minnctapersm;  // 0: not said
     uint32_t cluster[3];
     bool blocks_are_clusters; // the grid is given in clusters
 } tk_sim_entry;
 
+// A parameter or result of a function: in a register, or at `offset` of the call's own memory.
+typedef struct tk_sim_formal {
+    const char *name;
+    tk_sim_type type; // of a register
+    bool is_register;
+    uint32_t slot, offset, bytes, align;
+} tk_sim_formal;
+
+typedef enum tk_sim_builtin {
+    TK_SIM_BUILTIN_NONE,
+    TK_SIM_BUILTIN_VPRINTF,
+    TK_SIM_BUILTIN_ASSERTFAIL
+} tk_sim_builtin;
+
+typedef struct tk_sim_function {
+    const char *name;
+    TK_VEC(tk_sim_formal) results, formals;
+    tk_sim_entry *body; // NULL: of the system, or only declared
+    tk_sim_builtin builtin;
+    uint32_t called; // the line of a call; 0: none
+    bool early;      // a function called it before its body was complete
+} tk_sim_function;
+
+enum { TK_SIM_CALL_DEPTH = 32, TK_SIM_FRAME_ALIGN = 128, TK_SIM_MAX_FORMALS = 64 };
+
 struct tk_sim_program {
     unsigned version;   // 80 for .version 8.0
     const char *target; // "sm_90a"
     TK_VEC(tk_sim_entry *) entries;
+    TK_VEC(tk_sim_function *) functions;
+    TK_VEC(tk_sim_inst) code;
+    TK_VEC(tk_sim_fill) fills; // of the functions
+    uint32_t nreg, npred;      // slots of the functions
+    uint32_t frame_bytes;      // of the greatest call
+    bool recursive;            // a function may come to call itself
     TK_VEC(tk_sim_variable) variables;
     TK_VEC(tk_sim_reloc) relocs;
     TK_VEC(tk_sim_loc) locs;            // 0 is none
@@ -198,6 +243,9 @@ struct tk_sim_program {
     uint64_t global_bytes, const_bytes; // of all variables of a space
     uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on
 };
+
+tk_sim_exec tk_sim_exec_call; // of the instructions that call something
+tk_sim_exec tk_sim_exec_past; // of those behind a body
 
 tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i);
 

@@ -39,6 +39,7 @@ typedef enum tk_sim_symbol_kind {
     TK_SIM_SYMBOL_LOCAL, // offset
     TK_SIM_SYMBOL_VARIABLE,
     TK_SIM_SYMBOL_LABEL,
+    TK_SIM_SYMBOL_FUNCTION,
     TK_SIM_SYMBOL_TARGETS // of .branchtargets: labels, for one brx.idx
 } tk_sim_symbol_kind;
 
@@ -48,9 +49,10 @@ typedef struct tk_sim_symbol {
     struct tk_sim_symbol *next;     // of the same scope
     tk_sim_symbol_kind kind;
     tk_sim_type type;
-    uint32_t depth;      // of its scope
-    uint32_t value;      // slot, offset, index of a variable or instruction; RANGE: how many
-    bool placed;         // REG: has a slot; TARGETS: a brx.idx has them
+    uint32_t depth; // of its scope
+    uint32_t value; // slot, offset, index of a variable, function or instruction; RANGE: how many
+    uint32_t bytes; // LOCAL
+    bool placed;    // REG: has a slot; TARGETS: a brx.idx has them
     const char **labels; // TARGETS: [value]
 } tk_sim_symbol;
 
@@ -115,7 +117,8 @@ typedef struct tk_sim_reader {
     uint32_t nsymbol, room;
     tk_sim_scope scope[TK_SIM_MAX_DEPTH];
     uint32_t depth;      // scope[depth] is the innermost
-    tk_sim_entry *entry; // being read, or NULL
+    tk_sim_entry *entry; // whose body is being read, or NULL
+    bool in_function;
     uint32_t loc;
     uint32_t *fill_table; // of the entry's fills by value: index + 1
     uint32_t fill_room;

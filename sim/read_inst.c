@@ -232,6 +232,13 @@ static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
                         0};
 }
 
+// The slot of the address of a parameter or of the thread's own memory.
+static uint32_t own_address(fitting *f, const tk_sim_symbol *y, int64_t plus) {
+    return tk_sim_fill_slot(f->r,
+                            y->kind == TK_SIM_SYMBOL_LOCAL ? TK_SIM_FILL_LOCAL : TK_SIM_FILL_BITS,
+                            0, (uint64_t)(y->value + plus));
+}
+
 static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
     const tk_sim_symbol *y = tk_sim_lookup(f->r, x->name);
     if (!y) {
@@ -263,8 +270,9 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         if (s->dest || s->pred) {
             break;
         }
-        push_arg(f, constant(f, (uint64_t)(y->value + x->plus), 8));
+        push_arg(f, (tk_sim_arg){own_address(f, y, x->plus), 0, TK_SIM_ARG_CONST, 8, false, 0});
         return true;
+    case TK_SIM_SYMBOL_FUNCTION:
     case TK_SIM_SYMBOL_RANGE:
     case TK_SIM_SYMBOL_LABEL:
     case TK_SIM_SYMBOL_TARGETS:
@@ -281,7 +289,7 @@ static bool fit_sink(fitting *f, const spec *s) {
     if (!*sink) {
         *sink = tk_sim_new_slot(f->r, s->pred) + 1;
     }
-    push_arg(f, (tk_sim_arg){*sink - 1, 0, TK_SIM_ARG_SINK, 8, false, 0});
+    push_arg(f, (tk_sim_arg){*sink - 1, 0, TK_SIM_ARG_SINK, s->pred ? 0 : 8, false, 0});
     return true;
 }
 
@@ -335,7 +343,7 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus);
         a.space = (uint8_t)f->r->program->variables.at[y->value].space;
     } else if (y->kind == TK_SIM_SYMBOL_PARAM || y->kind == TK_SIM_SYMBOL_LOCAL) {
-        a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, (uint64_t)(y->value + x->plus));
+        a.slot = own_address(f, y, x->plus);
         a.space = y->kind == TK_SIM_SYMBOL_PARAM ? TK_SIM_PARAM : TK_SIM_LOCAL;
     } else {
         return misfit(f, tk_format(f->r->arena, "'%s' is no address", x->name));
@@ -477,10 +485,95 @@ static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t g
     i.guard = guard;
     i.guard_slot = guard_slot;
     i.loc = r->loc;
-    if (r->entry->code.n == TK_SIM_MAX_INSTS) {
+    if (r->program->code.n == TK_SIM_MAX_INSTS) {
         tk_sim_refuse_at(r, i.line, "more than %d instructions", TK_SIM_MAX_INSTS);
     }
-    tk_vec_push(r->arena, &r->entry->code, i);
+    tk_vec_push(r->arena, &r->program->code, i);
+}
+
+// ---- Calls: call.uni (results), function, (arguments);
+
+static bool fit_actual(fitting *f, const tk_sim_formal *formal, const tk_sim_item *x, bool dest) {
+    const tk_sim_symbol *y = x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
+    if (y && y->kind == TK_SIM_SYMBOL_LOCAL && !x->plus && !x->negated) {
+        if (formal->is_register || y->bytes != formal->bytes) {
+            return misfit(f,
+                          tk_format(f->r->arena, "'%s' has %u bytes; %s of %u is needed", x->name,
+                                    y->bytes, formal->is_register ? "a register" : "a parameter",
+                                    formal->bytes));
+        }
+        push_arg(f,
+                 (tk_sim_arg){own_address(f, y, 0), 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_LOCAL});
+        return true;
+    }
+    if (formal->bytes > 8) {
+        return misfit(f, "a .param variable is needed");
+    }
+    spec s = {.dest = dest, .bits = formal->bytes * 8};
+    s.bits = s.bits < 16 ? 16 : s.bits;
+    s.type = bits_type(s.bits);
+    return fit_item(f, x, &s);
+}
+
+static bool fit_actuals(fitting *f, const tk_sim_formal *formal, uint32_t n,
+                        const tk_sim_operand_text *o, bool dest) {
+    if ((o ? o->n : 0) != n) {
+        return misfit(
+            f, tk_format(f->r->arena, "%u %s are needed", n, dest ? "results" : "arguments"));
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        if (!fit_actual(f, &formal[k], &o->item[k], dest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_group(const written *x, unsigned k) {
+    return k < x->n && x->operand[k].kind == TK_SIM_OPERAND_GROUP;
+}
+
+static tk_sim_function *callee(tk_sim_reader *r, const written *x, unsigned k) {
+    const tk_sim_operand_text *o = &x->operand[k];
+    bool named = k < x->n && o->kind == TK_SIM_OPERAND_ONE &&
+                 o->item[0].kind == TK_SIM_ITEM_SYMBOL && !o->item[0].plus && !o->item[0].negated;
+    const tk_sim_symbol *y = named ? tk_sim_lookup(r, o->item[0].name) : NULL;
+    if (y && y->kind == TK_SIM_SYMBOL_REG) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s': indirect calls are not known", x->name);
+    }
+    if (!y || y->kind != TK_SIM_SYMBOL_FUNCTION) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s': '%s' is no function", x->name,
+                         named ? o->item[0].name : "");
+    }
+    return r->program->functions.at[y->value];
+}
+
+static void read_call(tk_sim_reader *r, const written *x, uint8_t guard, uint32_t guard_slot) {
+    tk_sim_inst i = {.exec = tk_sim_exec_call, .name = x->name, .line = x->line};
+    fitting f = {.r = r, .inst = &i};
+    unsigned at = is_group(x, 0), behind = at + 1u;
+    tk_sim_function *called = callee(r, x, at);
+    bool arguments = is_group(x, behind);
+    bool ok =
+        fit_actuals(&f, called->results.at, called->results.n, at ? &x->operand[0] : NULL, true);
+    i.at[1] = (uint16_t)f.args.n;
+    ok = ok && fit_actuals(&f, called->formals.at, called->formals.n,
+                           arguments ? &x->operand[behind] : NULL, false);
+    if (!ok || behind + arguments != x->n) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s' of '%s': %s", x->name, called->name,
+                         ok ? "there are more operands than it takes" : f.why);
+    }
+    for (unsigned k = 2; k <= TK_SIM_OPERANDS; k++) {
+        i.at[k] = (uint16_t)f.args.n;
+    }
+    i.arg = f.args.at;
+    i.narg = f.args.n;
+    i.klass = TK_SIM_CLASS_CONTROL;
+    i.call = called;
+    called->called = called->called ? called->called : x->line;
+    r->entry->calls = true;
+    called->early = called->early || (r->in_function && !called->body);
+    push_inst(r, i, guard, guard_slot);
 }
 
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
@@ -488,6 +581,10 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
     x.line = r->token.line;
     x.name = tk_sim_word(r, "an instruction");
     x.n = read_operands(r, x.operand);
+    if (strcmp(x.name, "call") == 0 || strcmp(x.name, "call.uni") == 0) {
+        read_call(r, &x, guard, guard_slot);
+        return;
+    }
     size_t rows, root = strcspn(x.name, ".");
     const tk_sim_row *row = tk_sim_rows(&rows);
     const char *why = NULL;

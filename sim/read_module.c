@@ -244,7 +244,9 @@ static void read_local(tk_sim_reader *r) {
         tk_sim_refuse(r, "a thread's own memory of more than %d bytes", TK_SIM_MAX_LOCAL);
     }
     r->entry->local_bytes = (uint32_t)used;
-    tk_sim_declare(r, d.name, TK_SIM_SYMBOL_LOCAL)->value = TK_SIM_LOCAL_BASE + (uint32_t)at;
+    tk_sim_symbol *s = tk_sim_declare(r, d.name, TK_SIM_SYMBOL_LOCAL);
+    s->value = (uint32_t)at;
+    s->bytes = (uint32_t)(used - at);
     tk_sim_expect(r, ";");
 }
 
@@ -327,7 +329,7 @@ static void read_statement(tk_sim_reader *r) {
             read_targets(r, name);
             return;
         }
-        tk_sim_declare(r, name, TK_SIM_SYMBOL_LABEL)->value = r->entry->code.n;
+        tk_sim_declare(r, name, TK_SIM_SYMBOL_LABEL)->value = r->program->code.n;
         return;
     }
     if (tk_sim_accept(r, "@")) {
@@ -421,32 +423,156 @@ static void read_bounds(tk_sim_reader *r) {
     }
 }
 
-static void read_entry(tk_sim_reader *r) {
-    tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
-    e->name = tk_sim_word(r, "a name");
+static void begin_body(tk_sim_reader *r, tk_sim_entry *e) {
     r->entry = e;
     r->loc = 0;
     r->fill_table = NULL;
     r->fill_room = 0;
     r->sink[0] = r->sink[1] = 0;
+    e->first = r->program->code.n;
     tk_sim_scope_open(r);
-    read_params(r);
-    read_bounds(r);
+}
+
+// What stands between the braces, and how the body ends.
+static void read_code(tk_sim_reader *r) {
+    tk_sim_entry *e = r->entry;
     tk_sim_expect(r, "{");
     read_body(r);
     tk_sim_scope_close(r);
-    tk_vec_push(r->arena, &r->program->entries, e);
+    e->ninst = r->program->code.n - e->first;
+    tk_sim_inst past = {.exec = tk_sim_exec_past,
+                        .name = "the end",
+                        .line = r->token.line,
+                        .klass = TK_SIM_CLASS_CONTROL};
+    tk_vec_push(r->arena, &r->program->code, past);
     r->entry = NULL;
 }
 
-// A declaration of a function of the system; instructions that call it know it by its name.
+static void read_entry(tk_sim_reader *r) {
+    tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
+    e->name = tk_sim_word(r, "a name");
+    begin_body(r, e);
+    read_params(r);
+    read_bounds(r);
+    read_code(r);
+    tk_vec_push(r->arena, &r->program->entries, e);
+}
+
+// ---- Functions
+
+typedef TK_VEC(tk_sim_formal) formals;
+
+static void read_formals(tk_sim_reader *r, formals *list) {
+    while (!tk_sim_accept(r, ")")) {
+        tk_sim_formal x = {.is_register = tk_sim_accept(r, ".reg"), .align = 1};
+        if (x.is_register) {
+            if (!read_type(r, &x.type) || x.type == TK_SIM_PRED || tk_sim_types[x.type].bits > 64) {
+                tk_sim_refuse(r, "parameters of type %s are not known", tk_sim_token_text(r));
+            }
+            x.bytes = tk_sim_types[x.type].bits / 8u;
+            x.name = tk_sim_word(r, "a name");
+        } else {
+            declared d;
+            tk_sim_expect(r, ".param");
+            read_declared(r, &d, 32764);
+            x.name = d.name;
+            x.bytes = (uint32_t)declared_bytes(r, &d, 32764);
+            x.align = (uint32_t)alignment(&d);
+        }
+        if (list->n == TK_SIM_MAX_FORMALS) {
+            tk_sim_refuse(r, "more than %d parameters", TK_SIM_MAX_FORMALS);
+        }
+        tk_vec_push(r->arena, list, x);
+        if (!tk_sim_is(r, ")")) {
+            tk_sim_expect(r, ",");
+        }
+    }
+}
+
+static bool same_formals(const formals *x, const tk_sim_formal *y, uint32_t n) {
+    bool same = x->n == n;
+    for (uint32_t k = 0; same && k < n; k++) {
+        same = x->at[k].is_register == y[k].is_register && x->at[k].bytes == y[k].bytes;
+    }
+    return same;
+}
+
+static void declare_formals(tk_sim_reader *r, tk_sim_formal *x, uint32_t n) {
+    uint64_t used = r->entry->local_bytes;
+    for (uint32_t k = 0; k < n; k++) {
+        if (x[k].is_register) {
+            tk_sim_symbol *s = tk_sim_declare(r, x[k].name, TK_SIM_SYMBOL_REG);
+            s->type = x[k].type;
+            s->placed = true;
+            s->value = x[k].slot = tk_sim_new_slot(r, false);
+            continue;
+        }
+        x[k].offset = (uint32_t)place(&used, x[k].bytes, x[k].align);
+        if (used > TK_SIM_MAX_LOCAL) {
+            tk_sim_refuse(r, "parameters of more than %d bytes", TK_SIM_MAX_LOCAL);
+        }
+        tk_sim_symbol *s = tk_sim_declare(r, x[k].name, TK_SIM_SYMBOL_LOCAL);
+        s->value = x[k].offset;
+        s->bytes = x[k].bytes;
+    }
+    r->entry->local_bytes = (uint32_t)used;
+}
+
+static tk_sim_function *announce(tk_sim_reader *r, const char *name, const formals *results,
+                                 const formals *arguments) {
+    const tk_sim_symbol *s = tk_sim_lookup(r, name);
+    tk_sim_function *f;
+    if (!s) {
+        f = TK_NEW(r->arena, tk_sim_function);
+        f->name = name;
+        tk_sim_declare(r, name, TK_SIM_SYMBOL_FUNCTION)->value = r->program->functions.n;
+        tk_vec_push(r->arena, &r->program->functions, f);
+    } else {
+        f = s->kind == TK_SIM_SYMBOL_FUNCTION ? r->program->functions.at[s->value] : NULL;
+        if (!f || !same_formals(results, f->results.at, f->results.n) ||
+            !same_formals(arguments, f->formals.at, f->formals.n)) {
+            tk_sim_refuse(r, "'%s' is declared as something else before", name);
+        }
+    }
+    f->results.at = results->at;
+    f->results.n = results->n;
+    f->formals.at = arguments->at;
+    f->formals.n = arguments->n;
+    return f;
+}
+
 static void read_function(tk_sim_reader *r) {
-    while (!tk_sim_accept(r, ";")) {
-        if (r->token.kind == TK_SIM_TOKEN_END || tk_sim_is(r, "{")) {
-            tk_sim_refuse(r, "functions other than entries are not known");
+    formals results = {0}, arguments = {0};
+    if (tk_sim_accept(r, "(")) {
+        read_formals(r, &results);
+    }
+    const char *name = tk_sim_word(r, "a name");
+    if (tk_sim_accept(r, "(")) {
+        read_formals(r, &arguments);
+    }
+    while (tk_sim_accept(r, ".noreturn")) {
+    }
+    if (tk_sim_is(r, ";")) {
+        const tk_sim_symbol *s = tk_sim_lookup(r, name);
+        if (!s) { // a definition keeps its own places
+            announce(r, name, &results, &arguments);
         }
         tk_sim_next(r);
+        return;
     }
+    tk_sim_function *f = announce(r, name, &results, &arguments);
+    if (f->body) {
+        tk_sim_refuse(r, "'%s' is defined twice", name);
+    }
+    tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
+    e->name = name;
+    begin_body(r, e);
+    declare_formals(r, results.at, results.n);
+    declare_formals(r, arguments.at, arguments.n);
+    r->in_function = true;
+    read_code(r);
+    r->in_function = false;
+    f->body = e;
 }
 
 // ---- The module

@@ -185,9 +185,7 @@ uint32_t tk_sim_fill_slot(tk_sim_reader *r, tk_sim_fill_kind kind, uint32_t inde
     tk_sim_fill f = {0, kind, index, bits};
     uint32_t *at = find_fill(r, &f);
     if (!*at) {
-        bool pred = kind == TK_SIM_FILL_PRED ||
-                    (kind == TK_SIM_FILL_SPECIAL && index == TK_SIM_SPECIAL_IS_EXPLICIT_CLUSTER);
-        f.slot = tk_sim_new_slot(r, pred);
+        f.slot = tk_sim_new_slot(r, tk_sim_fill_is_pred(&f));
         tk_vec_push(r->arena, &e->fills, f);
         *at = e->fills.n;
     }

@@ -116,10 +116,12 @@ static void fill(tk_sim_warp *w, const tk_sim_fill *f) {
         }
         return;
     case TK_SIM_FILL_BITS:
+    case TK_SIM_FILL_LOCAL:
     case TK_SIM_FILL_VARIABLE: {
-        uint64_t x = f->kind == TK_SIM_FILL_VARIABLE
-                         ? tk_sim_variable_address(w->grid, f->index, false) + f->bits
-                         : f->bits;
+        uint64_t x = f->bits + (f->kind == TK_SIM_FILL_VARIABLE
+                                    ? tk_sim_variable_address(w->grid, f->index, false)
+                                : f->kind == TK_SIM_FILL_LOCAL ? TK_SIM_LOCAL_BASE
+                                                               : 0);
         for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
             d[l] = x;
         }
@@ -128,20 +130,39 @@ static void fill(tk_sim_warp *w, const tk_sim_fill *f) {
     }
 }
 
-void tk_sim_fill_clocks(tk_sim_warp *w) {
-    const tk_sim_entry *e = w->grid->entry;
-    for (uint32_t k = 0; k < e->fills.n; k++) {
-        if (is_clock(&e->fills.at[k])) {
-            fill(w, &e->fills.at[k]);
+static void fill_clocks(tk_sim_warp *w, const tk_sim_fill *at, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        if (is_clock(&at[k])) {
+            fill(w, &at[k]);
         }
     }
 }
 
+void tk_sim_fill_clocks(tk_sim_warp *w) {
+    const tk_sim_entry *e = w->grid->entry;
+    const tk_sim_program *p = w->grid->program;
+    fill_clocks(w, e->fills.at, e->fills.n);
+    fill_clocks(w, p->fills.at, p->fills.n);
+}
+
 void tk_sim_fill_registers(tk_sim_block *b) {
     const tk_sim_entry *e = b->grid->entry;
+    const tk_sim_program *p = b->grid->program;
     for (uint32_t k = 0; k < b->nwarp; k++) {
         for (uint32_t f = 0; f < e->fills.n; f++) {
             fill(&b->warp[k], &e->fills.at[f]);
+        }
+        for (uint32_t f = 0; f < p->fills.n; f++) {
+            fill(&b->warp[k], &p->fills.at[f]);
+        }
+    }
+}
+
+void tk_sim_fill_frame(tk_sim_warp *w, const tk_sim_entry *body, uint32_t lane, uint32_t base) {
+    for (uint32_t k = 0; k < body->fills.n; k++) {
+        const tk_sim_fill *f = &body->fills.at[k];
+        if (f->kind == TK_SIM_FILL_LOCAL) {
+            w->reg[f->slot][lane] = TK_SIM_LOCAL_BASE + base + f->bits;
         }
     }
 }

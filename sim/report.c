@@ -192,6 +192,17 @@ static int by_place(const void *a, const void *b) {
     return names ? names : (x->line > y->line) - (x->line < y->line);
 }
 
+static void add_body(const tk_sim_program *p, const tk_sim_entry *e, const tk_sim_result *result,
+                     tk_sim_counters *out) {
+    for (uint32_t k = e->first; k < e->first + e->ninst; k++) {
+        const tk_sim_inst *i = &p->code.at[k];
+        tk_sim_place at = tk_sim_place_of(p, i);
+        add(&out->total, &result->count[k]);
+        add(&out->by_class[i->klass], &result->count[k]);
+        out->line[out->nline++] = (tk_sim_line){at.file, at.line, result->count[k]};
+    }
+}
+
 void tk_sim_sum(tk_arena *arena, const tk_sim_program *p, const char *entry,
                 const tk_sim_result *result, tk_sim_counters *out) {
     memset(out, 0, sizeof *out);
@@ -199,20 +210,19 @@ void tk_sim_sum(tk_arena *arena, const tk_sim_program *p, const char *entry,
     for (uint32_t k = 0; k < p->entries.n; k++) {
         e = strcmp(p->entries.at[k]->name, entry) == 0 ? p->entries.at[k] : e;
     }
-    if (!e || e->code.n != result->ncount) {
+    if (!e || p->code.n != result->ncount) {
         return;
     }
-    out->line = TK_NEW_ARRAY(arena, tk_sim_line, e->code.n + 1);
-    for (uint32_t k = 0; k < e->code.n; k++) {
-        const tk_sim_inst *i = &e->code.at[k];
-        tk_sim_place at = tk_sim_place_of(p, i);
-        add(&out->total, &result->count[k]);
-        add(&out->by_class[i->klass], &result->count[k]);
-        out->line[k] = (tk_sim_line){at.file, at.line, result->count[k]};
+    out->line = TK_NEW_ARRAY(arena, tk_sim_line, p->code.n + 1);
+    add_body(p, e, result, out);
+    for (uint32_t k = 0; e->calls && k < p->functions.n; k++) {
+        if (p->functions.at[k]->body) {
+            add_body(p, p->functions.at[k]->body, result, out);
+        }
     }
-    qsort(out->line, e->code.n, sizeof *out->line, by_place);
+    qsort(out->line, out->nline, sizeof *out->line, by_place);
     uint32_t n = 0;
-    for (uint32_t k = 0; k < e->code.n; k++) {
+    for (uint32_t k = 0; k < out->nline; k++) {
         if (n > 0 && by_place(&out->line[n - 1], &out->line[k]) == 0) {
             add(&out->line[n - 1].count, &out->line[k].count);
         } else {

@@ -147,11 +147,6 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
     tk_sim_grid *grid = w->grid;
     step s = STEP_ON;
     while (s == STEP_ON && *left > 0) {
-        if (g->pc >= grid->entry->code.n) {
-            tk_sim_fail(w, NULL, (uint32_t)__builtin_ctz(g->lanes), "no-return",
-                        "runs past the end of the kernel");
-            return STEP_FAULT;
-        }
         const tk_sim_inst *i = &w->code[g->pc];
         uint32_t mask = guarded(w, i, g->lanes);
         tk_sim_count *count = &grid->count[g->pc];

@@ -73,8 +73,9 @@ typedef struct tk_sim_fault {
 
 typedef struct tk_sim_result {
     bool ok;
-    tk_sim_fault fault; // where not ok
-    // One for each instruction of the entry. tk_sim_sum_* add them up.
+    tk_sim_fault fault;  // where not ok
+    const char *printed; // by vprintf; what is beyond 1 MiB is left out
+    // One for each instruction of the module. tk_sim_sum adds them up.
     tk_sim_count *count;
     uint32_t ncount;
 } tk_sim_result;

@@ -106,7 +106,7 @@ Test(sim_async, groups) {
                                                 "cp.async.commit_group; cp.async.commit_group;\n"
                                                 "cp.async.wait_group 2;\n" OUT),
                   "%s", sim_fault(e));
-        cr_expect_eq(e->result.count[e->result.ncount - 9].async_bytes, 512);
+        cr_expect_eq(e->result.count[e->result.ncount - 10].async_bytes, 512);
         sim_close(e);
     }
 }
