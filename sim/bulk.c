@@ -42,16 +42,42 @@ static bool owns_destination(const tk_sim_bulk *x) {
     return (x->kind == TK_SIM_BULK_LOAD || x->kind == TK_SIM_BULK_MOVE) && !x->reduces;
 }
 
+uint32_t tk_sim_bulk_piece(const tk_sim_bulk *x, uint32_t from, uint32_t k, uint32_t *n) {
+    if (!x->tensor || tk_sim_tensor_whole(x->tensor)) {
+        *n = x->bytes - k;
+        return from + k;
+    }
+    *n = 16;
+    return tk_sim_tensor_place(x->tensor, from, k);
+}
+
+// What it writes or reads is in flight, or not any more.
+static void mark(const tk_sim_bulk *x, uint32_t from, bool writes, bool flies) {
+    for (uint32_t k = 0, n; k < x->bytes; k += n) {
+        uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
+        tk_sim_async_mark(x->warp->cluster, offset, n, flies ? x->inst : NULL, writes);
+    }
+}
+
+// False after a fault.
+static bool order(const tk_sim_bulk *x, uint32_t from, tk_sim_access access) {
+    for (uint32_t k = 0, n; k < x->bytes; k += n) {
+        uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
+        if (!tk_sim_shadow_access(x->warp, x->inst, x->lane, offset, n, access, false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void tk_sim_bulk_issue(tk_sim_bulk x) {
-    tk_sim_cluster *c = x.warp->cluster;
-    struct tk_sim_bulks *b = c->bulk;
+    struct tk_sim_bulks *b = x.warp->cluster->bulk;
     x.group = b->group[tk_sim_member(x.warp, x.lane)];
     if (owns_destination(&x)) {
-        tk_sim_async_mark(c, x.offset, x.span, x.inst, true);
+        mark(&x, x.offset, true, true);
     }
     if (x.kind == TK_SIM_BULK_STORE || x.kind == TK_SIM_BULK_MOVE) {
-        uint32_t from = x.kind == TK_SIM_BULK_STORE ? x.offset : x.from;
-        tk_sim_async_mark(c, from, x.span, x.inst, false);
+        mark(&x, x.kind == TK_SIM_BULK_STORE ? x.offset : x.from, false, true);
     }
     x.warp->grid->count[tk_sim_index(x.warp, x.inst)].async_bytes += x.bytes;
     copy y = {x, false};
@@ -137,17 +163,12 @@ static void tell(const tk_sim_bulk *x) {
     }
 }
 
-static bool written(const tk_sim_bulk *x) {
-    tk_sim_access access = x->reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE;
-    return tk_sim_shadow_access(x->warp, x->inst, x->lane, x->offset, x->span, access, false);
-}
-
 // The bytes have come to shared memory.
 static void arrive(const tk_sim_bulk *x) {
     tk_sim_warp *w = x->warp;
     tk_sim_cluster *c = w->cluster;
     if (owns_destination(x)) {
-        tk_sim_async_mark(c, x->offset, x->span, NULL, true);
+        mark(x, x->offset, true, false);
     }
     if (x->tensor) {
         load_tensor(x, c->shared);
@@ -156,16 +177,15 @@ static void arrive(const tk_sim_bulk *x) {
         const unsigned char *from = move ? c->shared + x->from : value ? x->value : x->global;
         put(x, c->shared + x->offset, from, x->bytes);
         if (move) {
-            tk_sim_async_mark(c, x->from, x->bytes, NULL, false);
+            mark(x, x->from, false, false);
         }
-        if ((move &&
-             !tk_sim_shadow_access(w, x->inst, x->lane, x->from, x->bytes, TK_SIM_READ, false)) ||
+        if ((move && !order(x, x->from, TK_SIM_READ)) ||
             (value &&
              !tk_sim_async_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_ATOMIC))) {
             return;
         }
     }
-    if (written(x)) {
+    if (order(x, x->offset, x->reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE)) {
         tell(x);
     }
 }
@@ -228,8 +248,8 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
             store(&c.at);
         }
         forget(b, k);
-        tk_sim_async_mark(w->cluster, c.at.offset, c.at.span, NULL, false);
-        if (!tk_sim_shadow_access(w, c.at.inst, lane, c.at.offset, c.at.span, TK_SIM_READ, false)) {
+        mark(&c.at, c.at.offset, false, false);
+        if (!order(&c.at, c.at.offset, TK_SIM_READ)) {
             return false;
         }
     }

@@ -5,15 +5,29 @@
 
 // ---- What tensor copies use too
 
-uint32_t tk_sim_bulk_place(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
-                           uint64_t address, uint32_t bytes, uint32_t unit, tk_sim_access access) {
-    uint32_t offset = 0;
-    for (uint32_t k = 0; k < bytes; k += unit) {
-        const unsigned char *p = tk_sim_at(w, i, lane, space, address + k, unit, access, NULL);
+uint32_t tk_sim_bulk_place(const tk_sim_bulk *x, tk_sim_space space, uint64_t address,
+                           uint32_t unit, tk_sim_access access) {
+    uint32_t offset = 0, first = (uint32_t)address;
+    for (uint32_t k = 0, n; k < x->bytes; k += n) {
+        uint32_t at = tk_sim_bulk_piece(x, first, k, &n) - first;
+        n = n < unit ? n : unit;
+        const unsigned char *p =
+            tk_sim_at(x->warp, x->inst, x->lane, space, address + at, n, access, NULL);
         if (!p) {
             return UINT32_MAX;
         }
-        offset = k ? offset : (uint32_t)(p - w->cluster->shared);
+        offset = (uint32_t)(p - x->warp->cluster->shared) - at;
+    }
+    return offset;
+}
+
+uint32_t tk_sim_bulk_source(const tk_sim_bulk *x, uint64_t address) {
+    uint32_t offset = tk_sim_bulk_place(x, TK_SIM_SHARED, address, 16, TK_SIM_READ);
+    for (uint32_t k = 0, n; offset != UINT32_MAX && k < x->bytes; k += n) {
+        uint32_t at = tk_sim_bulk_piece(x, offset, k, &n);
+        if (!tk_sim_async_fenced(x->warp, x->inst, x->lane, at, n)) {
+            return UINT32_MAX;
+        }
     }
     return offset;
 }
@@ -50,7 +64,7 @@ static bool load_to(tk_sim_bulk *x, tk_sim_space space, uint64_t to, uint64_t ba
     if (!tk_sim_bulk_barrier(w, x->inst, x->lane, space, barrier, true, x)) {
         return false;
     }
-    x->offset = tk_sim_bulk_place(w, x->inst, x->lane, space, to, x->span, 16, TK_SIM_WRITE);
+    x->offset = tk_sim_bulk_place(x, space, to, 16, TK_SIM_WRITE);
     if (x->offset == UINT32_MAX || !same_block(x)) {
         return false;
     }
@@ -101,20 +115,10 @@ static bool find_global(tk_sim_bulk *x, uint64_t address, tk_sim_access access) 
     return x->global != NULL;
 }
 
-// The source in the block's own shared memory.
-static uint32_t find_source(const tk_sim_bulk *x, uint64_t address) {
-    uint32_t offset = tk_sim_bulk_place(x->warp, x->inst, x->lane, TK_SIM_SHARED, address, x->bytes,
-                                        16, TK_SIM_READ);
-    bool ok =
-        offset != UINT32_MAX && tk_sim_async_fenced(x->warp, x->inst, x->lane, offset, x->bytes);
-    return ok ? offset : UINT32_MAX;
-}
-
 static tk_sim_bulk begin(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                          tk_sim_bulk_kind kind) {
     tk_sim_bulk x = {.inst = i, .warp = w, .lane = lane, .kind = kind};
     x.bytes = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[lane];
-    x.span = x.bytes;
     x.reduces = tk_sim_has(i, TK_SIM_MOD_REDUCE);
     x.type = (tk_sim_type)i->type[0];
     return x;
@@ -147,7 +151,7 @@ static tk_sim_flow run_store(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
         if (!size_fits(&x)) {
             return TK_SIM_FAULT;
         }
-        x.offset = find_source(&x, from[l]);
+        x.offset = tk_sim_bulk_source(&x, from[l]);
         if (x.offset == UINT32_MAX || !find_global(&x, to[l], TK_SIM_WRITE)) {
             return TK_SIM_FAULT;
         }
@@ -174,12 +178,12 @@ static tk_sim_flow run_move(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
         if (!size_fits(&x)) {
             return TK_SIM_FAULT;
         }
-        x.from = find_source(&x, from[l]);
+        x.from = tk_sim_bulk_source(&x, from[l]);
         if (x.from == UINT32_MAX ||
             !tk_sim_bulk_barrier(w, i, l, TK_SIM_CLUSTER, bar[l], true, &x)) {
             return TK_SIM_FAULT;
         }
-        x.offset = tk_sim_bulk_place(w, i, l, TK_SIM_CLUSTER, to[l], x.bytes, 16,
+        x.offset = tk_sim_bulk_place(&x, TK_SIM_CLUSTER, to[l], 16,
                                      x.reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE);
         if (x.offset == UINT32_MAX || !same_block(&x)) {
             return TK_SIM_FAULT;

@@ -12,7 +12,7 @@ static tk_sim_flow send(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, boo
     tk_sim_count_request(w, i, mask, space, to, n * bytes);
     TK_SIM_EACH(l, mask) {
         tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_VALUE};
-        x.bytes = x.span = n * bytes;
+        x.bytes = n * bytes;
         x.reduces = reduces;
         x.type = (tk_sim_type)i->type[0];
         for (unsigned k = 0; k < n; k++) {
@@ -25,8 +25,7 @@ static tk_sim_flow send(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, boo
             return tk_sim_fail(w, i, l, "out-of-bounds", "'%s' at an address outside shared memory",
                                i->name);
         }
-        x.offset = tk_sim_bulk_place(w, i, l, s, to[l], x.bytes, x.bytes,
-                                     reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE);
+        x.offset = tk_sim_bulk_place(&x, s, to[l], x.bytes, reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE);
         if (x.offset == UINT32_MAX || !tk_sim_bulk_barrier(w, i, l, t, bar[l], false, &x)) {
             return TK_SIM_FAULT;
         }

@@ -79,7 +79,6 @@ static bool find_box(tk_sim_bulk *x, uint64_t shared) {
         return false;
     }
     x->bytes = (uint32_t)x->tensor->bytes;
-    x->span = tk_sim_tensor_span(x->tensor);
     if (shared % BOX_ALIGN) {
         tk_sim_fail(x->warp, x->inst, x->lane, "misaligned",
                     "a box at 0x%llx of shared memory, which is no multiple of %d",
@@ -145,8 +144,8 @@ static tk_sim_flow run_store(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
             !find_rows(&x, TK_SIM_WRITE)) {
             return TK_SIM_FAULT;
         }
-        x.offset = tk_sim_bulk_place(w, i, l, TK_SIM_SHARED, from[l], x.span, 16, TK_SIM_READ);
-        if (x.offset == UINT32_MAX || !tk_sim_async_fenced(w, i, l, x.offset, x.span)) {
+        x.offset = tk_sim_bulk_source(&x, from[l]);
+        if (x.offset == UINT32_MAX) {
             return TK_SIM_FAULT;
         }
         tk_sim_bulk_issue(x);

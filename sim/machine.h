@@ -314,7 +314,6 @@ typedef struct tk_sim_bulk {
     uint32_t lane;
     tk_sim_bulk_kind kind;
     uint32_t offset, bytes; // in shared memory: of the destination, STORE: of the source
-    uint32_t span;          // the bytes from `offset` on that it may touch
     uint32_t from;          // MOVE: the source
     unsigned char *global;  // where there is no tensor
     const struct tk_sim_tensor *tensor;
@@ -334,10 +333,16 @@ void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault
 bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
 
-// What executors of copies share (exec_bulk.c). Checks a piece of shared memory in steps of `unit`
-// bytes and gives its offset; UINT32_MAX after a fault.
-uint32_t tk_sim_bulk_place(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
-                           uint64_t address, uint32_t bytes, uint32_t unit, tk_sim_access access);
+// The pieces of shared memory of a copy that begins at `from`: where the one lies that begins with
+// the copy's byte k, and of how many bytes it is.
+uint32_t tk_sim_bulk_piece(const tk_sim_bulk *x, uint32_t from, uint32_t k, uint32_t *n);
+
+// What executors of copies share (exec_bulk.c). Checks all pieces of the copy in shared memory at
+// the address, in steps of `unit` bytes, and gives its offset; UINT32_MAX after a fault.
+uint32_t tk_sim_bulk_place(const tk_sim_bulk *x, tk_sim_space space, uint64_t address,
+                           uint32_t unit, tk_sim_access access);
+// The same for what a copy reads in the block's own memory, which it must see.
+uint32_t tk_sim_bulk_source(const tk_sim_bulk *x, uint64_t address);
 // Finds the mbarrier that a copy to x->offset tells. fenced: asynchronous copies must know it.
 bool tk_sim_bulk_barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
                          uint64_t address, bool fenced, tk_sim_bulk *x);

@@ -200,10 +200,7 @@ uint32_t tk_sim_tensor_place(const tk_sim_tensor *t, uint32_t offset, uint32_t b
     return a ^ (a >> 7 & t->swizzle) << 4;
 }
 
-uint32_t tk_sim_tensor_span(const tk_sim_tensor *t) {
-    uint32_t unit = (t->swizzle + 1) * 16;
-    return ((uint32_t)t->bytes + unit - 1) / unit * unit;
-}
+bool tk_sim_tensor_whole(const tk_sim_tensor *t) { return t->bytes % ((t->swizzle + 1) * 16) == 0; }
 
 // To tf32, to the nearest one, ties to even; NaN and infinity stay.
 static uint32_t to_tf32(uint32_t x) {

@@ -42,10 +42,10 @@ uint32_t tk_sim_tensor_rows(const tk_sim_tensor *t);
 void tk_sim_tensor_row_at(const tk_sim_tensor *t, const int32_t *at, uint32_t k,
                           tk_sim_tensor_row *out);
 
-// Where a byte of the box lies that begins at `offset` of shared memory; how many bytes from there
-// on the box may touch.
+// Where a byte of the box lies that begins at `offset` of shared memory. Pieces of 16 bytes stay
+// together; tk_sim_tensor_whole: all bytes lie in one piece, though not in their order.
 uint32_t tk_sim_tensor_place(const tk_sim_tensor *t, uint32_t offset, uint32_t byte);
-uint32_t tk_sim_tensor_span(const tk_sim_tensor *t);
+bool tk_sim_tensor_whole(const tk_sim_tensor *t);
 // What shared memory gets for an element of the tensor, or for one outside.
 void tk_sim_tensor_convert(const tk_sim_tensor *t, unsigned char *element, bool inside);
 // The type as which elements are reduced: of logic, of numbers.

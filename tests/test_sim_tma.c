@@ -193,12 +193,17 @@ static unsigned span(const box *b) {
     return (b->bytes + unit - 1) / unit * unit;
 }
 
+// The tile holds zeros first, also where the box leaves pieces out.
+#define ZEROS                                                                                      \
+    "mov.b32 %r4, 0; Z: add.u32 %r5, %r1, %r4; st.shared.b64 [%r5], 0; add.u32 %r4, %r4, 8;\n"     \
+    "setp.lt.u32 %p3, %r4, %r3; @%p3 bra Z; fence.proxy.async.shared::cta;\n"
+
 static const char *load_text(sim_env *e, const box *b, const char *form, const char *wait) {
     return tk_format(&e->arena,
-                     "%smbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
-                     "cp.async.bulk.tensor.%s.%s [%%r1], [%%map, {%s}], [%%r2];\n%s"
-                     "mov.b32 %%r3, %u;\n%s",
-                     INIT, b->bytes, DIMS(e, b), form, coordinates(e, b), wait, span(b), SHOW);
+                     "mov.b32 %%r3, %u;\n%smbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
+                     "cp.async.bulk.tensor.%s.%s [%%r1], [%%map, {%s}], [%%r2];\n%s%s",
+                     span(b), INIT ZEROS, b->bytes, DIMS(e, b), form, coordinates(e, b), wait,
+                     SHOW);
 }
 
 static void check_load(const tk_sim_map_spec *spec, const int32_t *at, uint64_t seed) {
@@ -220,7 +225,7 @@ static void check_load(const tk_sim_map_spec *spec, const int32_t *at, uint64_t 
     model_load(&b, bytes_at(e, DATA), want, mask);
     for (unsigned k = 0; k < span(&b); k++) {
         unsigned got = bytes_at(e, OUT)[k];
-        cr_assert(got == want[k] || !mask[k],
+        cr_assert(got == (mask[k] ? want[k] : 0),
                   "type %u rank %u swizzle %u box %u,%u,%u at %s: byte %u: %02x, not %02x",
                   (unsigned)s.type, s.rank, (unsigned)s.swizzle, s.box[0], s.box[1], s.box[2],
                   coordinates(e, &b), k, got, want[k]);
@@ -387,6 +392,28 @@ Test(sim_tma, stores) {
             }
         }
     }
+}
+
+// Of a box that does not fill the swizzle's span only its pieces are looked at.
+Test(sim_tma, short_rows) {
+    sim_env *e = sim_open();
+    tk_sim_map_spec s = {.type = TK_SIM_MAP_U64,
+                         .rank = 1,
+                         .address = (uint64_t)(uintptr_t)&e->word[DATA],
+                         .dim = {2},
+                         .box = {2},
+                         .step = {1},
+                         .swizzle = TK_SIM_MAP_SWIZZLE_128B};
+    cr_assert(TILE_AT / 128 % 8 == 1);
+    cr_assert(run(e, &s,
+                  "mov.u32 %r1, tile; st.shared.b64 [%r1+16], 7; st.shared.b64 [%r1+24], 8;\n"
+                  "fence.proxy.async.shared::cta;\n"
+                  "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%map, {0}], [%r1];\n"
+                  "st.shared.b64 [%r1], 9;" DONE,
+                  1),
+              "%s", sim_fault(e));
+    cr_expect(e->word[DATA] == 7 && e->word[DATA + 1] == 8 && e->word[DATA + 2] == 0);
+    sim_close(e);
 }
 
 // 16 bytes of the tensor after the operation with those in shared memory.
@@ -599,4 +626,95 @@ Test(sim_tma, instructions_that_are_not_known) {
         cr_expect(strstr(e->error.text, words[k]), "%s", e->error.text);
         sim_close(e);
     }
+}
+
+// ---- Maps that the kernel changes
+
+// The map's bytes to shared memory, changed there, from there to the buffer's begin. The map tells
+// of something else: another tensor of other elements.
+#define COPY_MAP                                                                                   \
+    "setp.lt.u32 %p5, %t, 16; mul.lo.u32 %r6, %t, 8; cvt.u64.u32 %d6, %r6; add.s64 %d7, %d6, "     \
+    "%map;\n@%p5 ld.b64 %d8, [%d7]; add.u32 %r7, %r1, %r6; @%p5 st.shared.b64 [%r7+1024], %d8;\n"  \
+    "bar.warp.sync -1;\n"
+#define FIELD(field, type, value)                                                                  \
+    "@%p1 tensormap.replace.tile." field ".shared::cta.b1024." type " [%r1+1024], " value ";\n"
+#define CHANGE                                                                                     \
+    "add.s64 %d10, %base, 8192;\n" FIELD("global_address", "b64", "%d10")                          \
+        FIELD("rank", "b32", "1") FIELD("elemtype", "b32", "6")                                    \
+            FIELD("global_dim", "b32", "0, 64") FIELD("global_dim", "b32", "1, 16")                \
+                FIELD("global_stride", "b64", "0, 128") FIELD("box_dim", "b32", "0, 64")           \
+                    FIELD("box_dim", "b32", "1, 8") FIELD("element_stride", "b32", "1, 1")         \
+                        FIELD("swizzle_mode", "b32", "3") FIELD("interleave_layout", "b32", "0")   \
+                            FIELD("fill_mode", "b32", "1")
+#define PUBLISH                                                                                    \
+    "bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"  \
+    ".sync.aligned [%base], [%r1+1024], 128;\n"
+#define ACQUIRE "fence.proxy.tensormap::generic.acquire.gpu [%base], 128;\n"
+#define USE                                                                                        \
+    "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024;\n"                                  \
+    "@%p1 " FORM "[%r1], [%base, {0, -1}], [%r2];\nbar.warp.sync -1;\n" WAIT
+
+static bool run_changed(sim_env *e, const char *text, uint64_t seed) {
+    tk_sim_map_spec s = {.type = TK_SIM_MAP_U8,
+                         .rank = 1,
+                         .address = (uint64_t)(uintptr_t)&e->word[512],
+                         .dim = {16},
+                         .box = {16},
+                         .step = {1}};
+    for (unsigned k = 0; k < SIM_WORDS; k++) {
+        e->word[k] = k;
+    }
+    e->launch.seed = seed;
+    return run(e, &s, text, 32);
+}
+
+Test(sim_tma, changed_maps) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        sim_env *e = sim_open();
+        cr_assert(run_changed(e, INIT COPY_MAP CHANGE PUBLISH ACQUIRE USE "mov.b32 %r3, 1024;" SHOW,
+                              seed),
+                  "%s", sim_fault(e));
+        for (unsigned k = 0; k < 128; k++) { // row -1 is filled with NaN
+            unsigned line = (TILE_AT / 128 + k / 16) % 8, from = (k / 2 % 8 ^ line) * 2 + k % 2;
+            uint64_t want = k < 16 ? UINT64_C(0x7fff7fff7fff7fff) : DATA + k / 16 * 16 + from - 16;
+            cr_expect_eq(e->word[OUT + k], want, "word %u: %llx", k,
+                         (unsigned long long)e->word[OUT + k]);
+        }
+        sim_close(e);
+    }
+}
+
+static void change_fault(const char *text, const char *id, const char *words) {
+    sim_env *e = sim_open();
+    cr_assert(!run_changed(e, text, 0), "no fault, expected %s: %s", id, text);
+    cr_expect(strcmp(e->result.fault.id, id) == 0 && strstr(sim_fault(e), words), "%s",
+              sim_fault(e));
+    sim_close(e);
+}
+
+Test(sim_tma, faults_of_changed_maps) {
+    change_fault(INIT COPY_MAP CHANGE PUBLISH USE, "proxy", "fence.proxy.tensormap with .acquire");
+    change_fault(INIT COPY_MAP CHANGE PUBLISH ACQUIRE
+                 "@%p1 tensormap.replace.tile.box_dim.global.b1024.b32 [%base], 1, 8;\n" USE,
+                 "proxy", "with .release between");
+    change_fault(INIT COPY_MAP CHANGE PUBLISH ACQUIRE
+                 "@%p1 tensormap.replace.tile.box_dim.global.b1024.b32 [%base], 1, 8;\n"
+                 "fence.proxy.tensormap::generic.release.gpu;\n" USE,
+                 "proxy", "with .acquire between");
+    change_fault(INIT COPY_MAP CHANGE FIELD("box_dim", "b32", "0, 72") PUBLISH ACQUIRE USE,
+                 "tensor-map", "rows of the box have 144 bytes");
+    change_fault(INIT COPY_MAP FIELD("elemtype", "b32", "13"), "tensor-map", "not there");
+    change_fault(INIT COPY_MAP FIELD("global_stride", "b64", "4, 16"), "tensor-map", "not there");
+    change_fault(INIT FIELD("rank", "b32", "1"), "uninitialised", "nobody has written");
+    change_fault(INIT "@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r1+32], 1;",
+                 "misaligned", "no multiple of 64");
+    // After both fences it may be used.
+    sim_env *e = sim_open();
+    cr_expect(run_changed(e,
+                          INIT COPY_MAP CHANGE PUBLISH ACQUIRE
+                          "@%p1 tensormap.replace.tile.box_dim.global.b1024.b32 [%base], 1, 8;\n"
+                          "fence.proxy.tensormap::generic.release.gpu;\n" ACQUIRE USE,
+                          0),
+              "%s", sim_fault(e));
+    sim_close(e);
 }
