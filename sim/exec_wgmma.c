@@ -216,7 +216,10 @@ TK_SIM_BIND_ONE(wgmma_commit, run_commit)
 static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t most = (uint32_t)tk_sim_get(w, &i->arg[0])[0];
     tk_sim_flow flow = together(w, i, mask, most);
-    return flow != TK_SIM_JOINED || tk_sim_wgmma_wait(w, most) ? flow : TK_SIM_FAULT;
+    if (flow == TK_SIM_JOINED) {
+        tk_sim_wgmma_wait(w, most);
+    }
+    return flow;
 }
 tk_sim_exec *tk_sim_bind_wgmma_wait(const tk_sim_inst *i) {
     return i->arg[0].kind == TK_SIM_ARG_CONST ? run_wait : NULL;

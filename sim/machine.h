@@ -241,6 +241,14 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                           uint32_t bytes, tk_sim_access access, bool same_value);
 // All threads of the cluster have met.
 void tk_sim_shadow_all(struct tk_sim_shadow *s);
+// A read that a warp will have done when it has waited for it: whether it comes after what was
+// written, seen from one lane (false after a fault); then, for several reads at once, that the warp
+// has waited; and the reads, so that who writes there must come after one of the warp's threads.
+bool tk_sim_shadow_look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                        uint32_t bytes);
+void tk_sim_shadow_together(const tk_sim_warp *w);
+void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t offset,
+                              uint32_t bytes);
 // The block ends: false after a fault, where an access by another one is not ordered before it.
 bool tk_sim_shadow_end(tk_sim_block *b);
 // Threads meet: what each did before is before what each does later. Release: the threads' past is

@@ -11,13 +11,17 @@
 // knows the clock of each other thread. An access is ordered before a thread's next one if the
 // thread knows its clock. The threads of a warp share a row until they synchronise one by one.
 // Threads and offsets are those of the cluster.
+//
+// What a warp as a whole has waited for (the reads of a wgmma) is handed over by any of its
+// threads: their clocks are made equal, and who knows one of them knows of the read.
 #include "sim/machine.h"
 
-enum { CELL = 3, EPOCHS = 0xffff, CLOCKS = 0xffff };
+enum { CELL = 3, EPOCHS = 0xffff, CLOCKS = 0x7fff };
 
 typedef struct record {
-    uint16_t epoch; // 0: none
-    uint16_t clock;
+    uint32_t epoch : 16; // 0: none
+    uint32_t clock : 15;
+    uint32_t whole : 1; // by the warp whose first thread this is
     uint32_t thread : 14;
     uint32_t atomic : 1;
     uint32_t inst : 17;
@@ -212,11 +216,16 @@ void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes) {
 static bool exists(const struct tk_sim_shadow *s, record r) { return r.epoch >= s->first; }
 
 static bool ordered(const struct tk_sim_shadow *s, record r, uint32_t thread) {
-    if (r.epoch < s->epoch || r.thread == thread) {
+    bool own = r.whole ? r.thread / TK_SIM_LANES == thread / TK_SIM_LANES : r.thread == thread;
+    if (r.epoch < s->epoch || own) {
         return true;
     }
     const row *k = row_of(s, thread);
-    return k->valid && k->known[r.thread] >= r.clock;
+    bool known = k->valid && k->known[r.thread] >= r.clock;
+    for (uint32_t l = 1; k->valid && r.whole && !known && l < TK_SIM_LANES; l++) {
+        known = k->known[r.thread + l] >= r.clock;
+    }
+    return known;
 }
 
 typedef struct finding {
@@ -224,16 +233,26 @@ typedef struct finding {
     record other;
 } finding;
 
-static finding check_read(const struct tk_sim_shadow *s, cell *c, record me) {
+static const record no_record;
+
+// What a read must come after.
+static finding look(const struct tk_sim_shadow *s, const cell *c, record me) {
     if (!exists(s, c->write)) {
-        return (finding){"reads", {0, 0, 0, 0, 0}};
+        return (finding){"reads", no_record};
     }
     if (!ordered(s, c->write, me.thread) && !(c->write.atomic && me.atomic)) {
         return (finding){"wrote", c->write};
     }
-    bool first = !exists(s, c->read[0]) || ordered(s, c->read[0], me.thread);
-    c->read[first ? 0 : 1] = me;
     return (finding){NULL, me};
+}
+
+static finding check_read(const struct tk_sim_shadow *s, cell *c, record me) {
+    finding f = look(s, c, me);
+    if (!f.what) {
+        bool first = !exists(s, c->read[0]) || ordered(s, c->read[0], me.thread);
+        c->read[first ? 0 : 1] = me;
+    }
+    return f;
 }
 
 static finding check_write(const struct tk_sim_shadow *s, cell *c, record me, bool same) {
@@ -259,7 +278,7 @@ static finding check_cell(const struct tk_sim_shadow *s, cell *c, record me, tk_
         return check_read(s, c, me);
     }
     if (access == TK_SIM_ATOMIC && !exists(s, c->write)) {
-        return (finding){"reads", {0, 0, 0, 0, 0}};
+        return (finding){"reads", no_record};
     }
     return check_write(s, c, me, same && access == TK_SIM_WRITE);
 }
@@ -294,12 +313,20 @@ static void report(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t
     tk_sim_fail_note(w->grid, &w->code[f->other.inst], "%s %s it here", who, f->what);
 }
 
+static record record_of(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t thread) {
+    const struct tk_sim_shadow *s = w->cluster->shadow;
+    return (record){.epoch = s->epoch & 0xffff,
+                    .clock = s->clock[thread] & 0x7fffu,
+                    .thread = thread & 0x3fff,
+                    .inst = tk_sim_index(w, i) & 0x1ffff};
+}
+
 bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t bytes, tk_sim_access access, bool same_value) {
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t thread = tk_sim_member(w, lane);
-    record me = {(uint16_t)s->epoch, s->clock[thread], thread & 0x3fff, access == TK_SIM_ATOMIC,
-                 tk_sim_index(w, i) & 0x1ffff};
+    record me = record_of(w, i, thread);
+    me.atomic = access == TK_SIM_ATOMIC;
     s->crossed = s->crossed || tk_sim_block_at(w->cluster, offset) != w->block;
     for (uint32_t at = offset, end = offset + bytes; at < end;) {
         uint32_t word = at / 4;
@@ -313,6 +340,49 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
         at += whole ? 4 : 1;
     }
     return true;
+}
+
+// ---- Reads by a warp as a whole
+
+bool tk_sim_shadow_look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
+                        uint32_t bytes) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    record me = record_of(w, i, tk_sim_member(w, lane));
+    for (uint32_t at = offset; at < offset + bytes; at++) {
+        const cell *c = s->split[at / 4] ? &bytes_of(s, at / 4)[at % 4] : &s->word[at / 4];
+        finding f = look(s, c, me);
+        if (f.what) {
+            report(w, i, lane, at, TK_SIM_READ, &f);
+            return false;
+        }
+        at += s->split[at / 4] ? 0 : 3 - at % 4;
+    }
+    return true;
+}
+
+void tk_sim_shadow_together(const tk_sim_warp *w) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint16_t *clock = &s->clock[w->number * TK_SIM_LANES], most = 0;
+    for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
+        most = clock[l] > most ? clock[l] : most;
+    }
+    for (uint32_t l = 0; l < TK_SIM_LANES; l++) {
+        s->clocked = s->clocked || clock[l] != most;
+        clock[l] = most;
+    }
+}
+
+void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t offset,
+                              uint32_t bytes) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    record me = record_of(w, i, tk_sim_member(w, 0));
+    me.whole = 1;
+    for (uint32_t at = offset; at < offset + bytes; at++) {
+        cell *c = s->split[at / 4] ? &bytes_of(s, at / 4)[at % 4] : &s->word[at / 4];
+        bool first = !exists(s, c->read[0]) || ordered(s, c->read[0], me.thread);
+        c->read[first ? 0 : 1] = me;
+        at += s->split[at / 4] ? 0 : 3 - at % 4;
+    }
 }
 
 // ---- The end of a block

@@ -233,12 +233,21 @@ static uint32_t offset_of(const tk_sim_warp *w, uint32_t address) { // in the cl
 }
 
 static bool begin_piece(tk_sim_warp *w, const tk_sim_flight *f, uint32_t address) {
-    uint32_t offset = offset_of(w, address);
-    if (!tk_sim_at(w, f->inst, f->lane, TK_SIM_SHARED, address, 16, TK_SIM_READ, NULL) ||
-        !tk_sim_async_fenced(w, f->inst, f->lane, offset, 16)) {
+    enum { BYTES = 16 };
+    uint32_t from = address - TK_SIM_SHARED_BASE, bytes = w->grid->shared_bytes;
+    if (address < TK_SIM_SHARED_BASE || bytes < BYTES || from > bytes - BYTES) {
+        tk_sim_fail(w, f->inst, f->lane, "out-of-bounds",
+                    "reads 16 bytes of shared memory at 0x%x; there are %u bytes from 0x%x on",
+                    address, bytes, TK_SIM_SHARED_BASE);
         return false;
     }
-    tk_sim_async_mark(w->cluster, offset, 16, f->inst, false);
+    uint32_t offset = offset_of(w, address);
+    if (!tk_sim_async_access(w, f->inst, f->lane, offset, BYTES, TK_SIM_READ) ||
+        !tk_sim_async_fenced(w, f->inst, f->lane, offset, BYTES) ||
+        !tk_sim_shadow_look(w, f->inst, f->lane, offset, BYTES)) {
+        return false;
+    }
+    tk_sim_async_mark(w->cluster, offset, BYTES, f->inst, false);
     return true;
 }
 
@@ -246,7 +255,8 @@ static bool begin_piece(tk_sim_warp *w, const tk_sim_flight *f, uint32_t address
 static bool end_piece(tk_sim_warp *w, const tk_sim_flight *f, uint32_t address) {
     uint32_t offset = offset_of(w, address);
     tk_sim_async_mark(w->cluster, offset, 16, NULL, false);
-    return tk_sim_shadow_access(w, f->inst, f->lane, offset, 16, TK_SIM_READ, false);
+    tk_sim_shadow_read_whole(w, f->inst, offset, 16);
+    return true;
 }
 
 // ---- Issue, groups, waits
@@ -274,24 +284,21 @@ bool tk_sim_wgmma_issue(tk_sim_warp *w, tk_sim_flight f) {
 
 void tk_sim_wgmma_commit(tk_sim_warp *w) { w->wgmma->committed++; }
 
-bool tk_sim_wgmma_wait(tk_sim_warp *w, uint32_t most) {
+void tk_sim_wgmma_wait(tk_sim_warp *w, uint32_t most) {
     struct tk_sim_wgmma *s = w->wgmma;
     uint32_t n = 0;
     while (n < s->flights.n && (uint64_t)s->flights.at[n].group + most < s->committed) {
         n++;
     }
     compute_until(w, n);
+    tk_sim_shadow_together(w);
     for (uint32_t k = 0; k < n; k++) {
-        const tk_sim_flight *f = &s->flights.at[k];
-        release_registers(s, f->inst);
-        if (!each_piece(w, f, end_piece)) {
-            return false;
-        }
+        release_registers(s, s->flights.at[k].inst);
+        each_piece(w, &s->flights.at[k], end_piece);
     }
     s->computed -= n;
     s->flights.n -= n;
     memmove(s->flights.at, s->flights.at + n, s->flights.n * sizeof *s->flights.at);
-    return true;
 }
 
 bool tk_sim_wgmma_end(tk_sim_warp *w, const tk_sim_inst *i) {

@@ -39,7 +39,7 @@ bool tk_sim_wgmma_together(tk_sim_warp *w, const tk_sim_inst *i, uint64_t x, uin
                            uint64_t z);
 bool tk_sim_wgmma_issue(tk_sim_warp *w, tk_sim_flight f); // false after a fault
 void tk_sim_wgmma_commit(tk_sim_warp *w);
-bool tk_sim_wgmma_wait(tk_sim_warp *w, uint32_t most); // false after a fault
+void tk_sim_wgmma_wait(tk_sim_warp *w, uint32_t most);
 void tk_sim_wgmma_fence(tk_sim_warp *w);
 // A tracked instruction; false after a fault.
 bool tk_sim_wgmma_touch(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask);

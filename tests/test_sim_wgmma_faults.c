@@ -109,7 +109,9 @@ Test(sim_wgmma_faults, shared_memory) {
           "reads asynchronously");
     fault(FILL SEEN FENCE MMA "st.shared.b32 [tile+8192], 0;\n" COMMIT WAIT(0), "race",
           "reads asynchronously");
-    fault(FILL SEEN FENCE MMA COMMIT WAIT(0) FILL, "race", "");
+    fault(FILL SEEN FENCE MMA COMMIT WAIT(
+              0) "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.b32 [tile+8192], 7;\n",
+          "race", "read it here");
     fault(FILL SEEN FENCE "mov.b64 %d2, 0x3fff;\n" MMA COMMIT WAIT(0), "out-of-bounds", "0x");
 }
 
