@@ -14,7 +14,19 @@ enum { MEMORY = 256 << 20 };
 static void run(tk_arena *arena, const tk_sim_program *p, const char *entry, uint32_t threads,
                 uint64_t seed) {
     static const unsigned sizes[] = {0, 4, 8, 16, 20, 24, 32, 40, 48, 56, 64};
-    uint64_t buffer[64] = {0}, params[8];
+    _Alignas(64) uint64_t buffer[128] = {0};
+    uint64_t params[8];
+    tk_sim_map_spec map = {.type = TK_SIM_MAP_U32,
+                           .rank = 2,
+                           .address = (uint64_t)(uintptr_t)&buffer[64],
+                           .dim = {8, 8},
+                           .stride = {32},
+                           .box = {8, 4},
+                           .step = {1, 1},
+                           .swizzle = TK_SIM_MAP_SWIZZLE_32B};
+    if (tk_sim_tensor_map_encode(arena, buffer, &map)) {
+        __builtin_trap();
+    }
     tk_sim_region region = {(uint64_t)(uintptr_t)buffer, sizeof buffer, false, "buffer"};
     for (size_t k = 0; k < 8; k++) {
         params[k] = region.begin;
