@@ -23,10 +23,11 @@ typedef TK_VEC(copy) copies;
 struct tk_sim_async {
     tk_arena *arena;
     uint32_t nword;
-    uint32_t flying;            // words that copies in flight write or read
+    uint32_t flying;            // words that copies in flight write or read, or of mbarriers
     const tk_sim_inst **writer; // [nword]: what writes a word; NULL: nothing in flight does
     const tk_sim_inst **reader; // [nword]: what reads it, the last one of these
     uint32_t *readers;          // [nword]: how many do
+    bool *barrier;              // [nword]: of an mbarrier
     uint64_t serial;            // of the last copy
     uint64_t now, *written;     // [nword]: when a thread last wrote it; 0: fenced or not at all
     uint16_t *author;           // [nword]: which one
@@ -44,6 +45,7 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
     a->writer = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
     a->reader = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
     a->readers = TK_NEW_ARRAY(arena, uint32_t, a->nword + 1);
+    a->barrier = TK_NEW_ARRAY(arena, bool, a->nword + 1);
     a->written = TK_NEW_ARRAY(arena, uint64_t, a->nword + 1);
     a->author = TK_NEW_ARRAY(arena, uint16_t, a->nword + 1);
     a->fence = TK_NEW_ARRAY(arena, uint64_t, (size_t)nwarp * TK_SIM_LANES);
@@ -56,6 +58,7 @@ void tk_sim_async_begin(struct tk_sim_async *a) {
     memset(a->writer, 0, a->nword * sizeof *a->writer);
     memset(a->reader, 0, a->nword * sizeof *a->reader);
     memset(a->readers, 0, a->nword * sizeof *a->readers);
+    memset(a->barrier, 0, a->nword * sizeof *a->barrier);
     memset(a->written, 0, a->nword * sizeof *a->written);
     memset(a->fence, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->fence);
     memset(a->group, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->group);
@@ -95,6 +98,11 @@ bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
         if (a->reader[k] && access != TK_SIM_READ) {
             return collide(w, i, lane, k, access, a->reader[k], "reads");
         }
+        if (a->barrier[k] && !w->at_barrier) {
+            tk_sim_fail(w, i, lane, "mbarrier", "'%s' at %s, where an mbarrier is", i->name,
+                        tk_sim_shared_text(w->cluster, k * 4));
+            return false;
+        }
     }
     if (access != TK_SIM_READ) {
         note_write(a, offset, bytes, tk_sim_member(w, lane));
@@ -117,6 +125,15 @@ void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const
         a->flying -= (map[k] && !inst) ? 1u : 0;
         map[k] = inst;
         a->written[k] = writes ? 0 : a->written[k];
+    }
+}
+
+void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there) {
+    struct tk_sim_async *a = c->async;
+    for (uint32_t k = offset / 4; k < offset / 4 + 2; k++) {
+        a->flying += there && !a->barrier[k] ? 1u : 0;
+        a->flying -= !there && a->barrier[k] ? 1u : 0;
+        a->barrier[k] = there;
     }
 }
 

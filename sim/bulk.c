@@ -111,21 +111,42 @@ static void put(const tk_sim_bulk *x, unsigned char *to, const unsigned char *fr
     }
 }
 
-// The rows of the box: what lies in the tensor is copied; what does not is filled, or left out.
+// A piece of 16 bytes of a row of the box, `at` bytes from the row's begin, of which the elements
+// from `from` up to `to` lie in the tensor. `there`: element `from` in global memory.
+typedef struct part {
+    uint32_t from, to;
+    unsigned char *there;
+} part;
+
+static part part_of(const tk_sim_tensor *t, const tk_sim_tensor_row *r, uint32_t at) {
+    uint32_t first = at / t->element, end = first + 16 / t->element, last = r->first + r->n;
+    uint32_t from = first > r->first ? first : r->first, to = end < last ? end : last;
+    part p = {from, to > from ? to : from, NULL};
+    p.there = (unsigned char *)(uintptr_t)(r->address + (uint64_t)(from - r->first) * t->element);
+    p.from -= first;
+    p.to -= first;
+    return p;
+}
+
+static void load_part(const tk_sim_tensor *t, part p, unsigned char *to) {
+    uint32_t n = 16 / t->element;
+    if (p.from < p.to) {
+        memcpy(to + p.from * t->element, p.there, (p.to - p.from) * t->element);
+    }
+    for (uint32_t e = 0; e < n; e++) {
+        tk_sim_tensor_convert(t, to + e * t->element, e >= p.from && e < p.to);
+    }
+}
+
+// What lies in the tensor is copied; what does not is filled, or left out.
 static void load_tensor(const tk_sim_bulk *x, unsigned char *shared) {
     const tk_sim_tensor *t = x->tensor;
     for (uint32_t k = 0; k < tk_sim_tensor_rows(t); k++) {
         tk_sim_tensor_row r;
         tk_sim_tensor_row_at(t, x->at, k, &r);
-        for (uint32_t e = 0; e < t->count[0]; e++) {
-            unsigned char *to =
-                shared + tk_sim_tensor_place(t, x->offset, r.offset + e * t->element);
-            bool inside = e >= r.first && e - r.first < r.n;
-            if (inside) {
-                memcpy(to, (const unsigned char *)(uintptr_t)r.address + (e - r.first) * t->element,
-                       t->element);
-            }
-            tk_sim_tensor_convert(t, to, inside);
+        for (uint32_t b = 0; b < t->count[0] * t->element; b += 16) {
+            load_part(t, part_of(t, &r, b),
+                      shared + tk_sim_tensor_place(t, x->offset, r.offset + b));
         }
     }
 }
@@ -135,10 +156,13 @@ static void store_tensor(const tk_sim_bulk *x, const unsigned char *shared) {
     for (uint32_t k = 0; k < tk_sim_tensor_rows(t); k++) {
         tk_sim_tensor_row r;
         tk_sim_tensor_row_at(t, x->at, k, &r);
-        for (uint32_t e = 0; e < r.n; e++) {
-            uint32_t from = r.offset + (r.first + e) * t->element;
-            put(x, (unsigned char *)(uintptr_t)r.address + e * t->element,
-                shared + tk_sim_tensor_place(t, x->offset, from), t->element);
+        for (uint32_t b = 0; b < t->count[0] * t->element; b += 16) {
+            part p = part_of(t, &r, b);
+            if (p.from < p.to) {
+                put(x, p.there,
+                    shared + tk_sim_tensor_place(t, x->offset, r.offset + b) + p.from * t->element,
+                    (p.to - p.from) * t->element);
+            }
         }
     }
 }

@@ -14,7 +14,9 @@ uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
                     found == TK_SIM_CLUSTER ? " of the block" : "");
         return UINT32_MAX;
     }
+    w->at_barrier = true;
     const unsigned char *p = tk_sim_at(w, i, lane, found, address, 8, access, NULL);
+    w->at_barrier = false;
     return p ? (uint32_t)(p - w->cluster->shared) : UINT32_MAX;
 }
 
@@ -51,6 +53,7 @@ static tk_sim_flow run_inval(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
             return TK_SIM_FAULT;
         }
         m->valid = false;
+        tk_sim_async_barrier(w->cluster, m->offset, false);
     }
     return TK_SIM_NEXT;
 }
@@ -106,8 +109,26 @@ static tk_sim_flow run_pending(tk_sim_warp *w, const tk_sim_inst *i, uint32_t ma
 }
 TK_SIM_BIND_ONE(mbarrier_pending, run_pending)
 
-static bool complete(const tk_sim_inst *i, const tk_sim_mbarrier *m, uint64_t x) {
-    return tk_sim_has(i, TK_SIM_MOD_PARITY) ? (m->phase & 1) != (x & 1) : m->phase != x >> 32;
+// Whether the phase that the operand tells of is complete. It must be the present one or the one
+// before, false after a fault.
+static bool complete(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const tk_sim_mbarrier *m,
+                     uint64_t x, bool *is) {
+    if (tk_sim_has(i, TK_SIM_MOD_PARITY)) {
+        *is = (m->phase & 1) != x;
+        if ((uint32_t)x > 1) {
+            tk_sim_fail(w, i, lane, "mbarrier", "a parity of %u", (uint32_t)x);
+        }
+        return (uint32_t)x <= 1;
+    }
+    uint32_t phase = (uint32_t)(x >> 32);
+    *is = m->phase != phase;
+    if (m->phase - phase > 1) {
+        tk_sim_fail(w, i, lane, "mbarrier",
+                    "the state is of phase %u of the mbarrier, which is in phase %u", phase,
+                    m->phase);
+        return false;
+    }
+    return true;
 }
 
 // Which lanes need not wait; false after a fault. Lanes that are done with the same barrier learn
@@ -121,7 +142,11 @@ static bool look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *
         if (!m) {
             return false;
         }
-        if (!complete(i, m, tk_sim_get(w, tk_sim_operand(i, 2))[l])) {
+        bool is;
+        if (!complete(w, i, l, m, tk_sim_get(w, tk_sim_operand(i, 2))[l], &is)) {
+            return false;
+        }
+        if (!is) {
             continue;
         }
         if (last && last != m) {

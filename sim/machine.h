@@ -54,6 +54,7 @@ typedef struct tk_sim_warp {
     uint32_t joined;                   // set by an executor that answers JOINED
     uint32_t carry;                    // of add.cc and the like, a bit a lane
     bool yields;                       // the warp gives way to others
+    bool at_barrier;                   // what it accesses is an mbarrier
     bool gives_up;                     // a wait for an mbarrier has taken its time
     struct tk_sim_calls *calls;        // [lane], of exec_call.c; NULL: the module has no functions
     uint32_t registers;                // a thread of it may use: setmaxnreg
@@ -270,7 +271,9 @@ void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes);
 void tk_sim_async_begin(struct tk_sim_async *a); // of a cluster
-// False after a fault: these bytes of shared memory are being written.
+// An mbarrier lies at the offset, or not any more: only its instructions may touch it.
+void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there);
+// False after a fault: these bytes of shared memory are being written, or are an mbarrier's.
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access);
 // Begins a copy of `bytes` (4, 8, 16) to shared memory; behind the first `given` of them are zeros.

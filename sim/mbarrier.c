@@ -31,12 +31,17 @@ bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                     count, c->mbarrier.n + 1, most);
         return false;
     }
+    if (m && m->valid) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier is there already; mbarrier.inval ends it");
+        return false;
+    }
     if (!m) {
         tk_vec_push(w->grid->arena, &c->mbarrier, (tk_sim_mbarrier){0});
         m = &c->mbarrier.at[c->mbarrier.n - 1];
     }
     *m = (tk_sim_mbarrier){.offset = offset, .expected = count, .left = count, .valid = true};
     m->by = tk_sim_member(w, lane);
+    tk_sim_async_barrier(c, offset, true);
     tk_sim_shadow_clear(c->shadow, point_of(c, m, 0));
     tk_sim_shadow_clear(c->shadow, point_of(c, m, 1));
     return true;

@@ -3,6 +3,7 @@
 // matches. Several rows may match; the first whose shape fits is taken.
 #include "sim/read.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // ---- Operands as written
@@ -472,8 +473,42 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     return true;
 }
 
-// Instructions of one architecture only.
+// Whether there is no such instruction before sm_90: clusters, what bulk copies need, and others.
+static bool needs_sm90(const char *name) {
+    static const char *const begin[] = {"barrier.cluster.",
+                                        "mapa.",
+                                        "getctarank.",
+                                        "cp.async.bulk.",
+                                        "cp.reduce.",
+                                        "st.async.",
+                                        "red.async",
+                                        "tensormap.",
+                                        "elect.",
+                                        "stmatrix.",
+                                        "mbarrier.try_",
+                                        "griddep",
+                                        "mbarrier.expect_",
+                                        "mbarrier.complete_",
+                                        "fence.proxy.async",
+                                        "fence.proxy.tensormap",
+                                        "fence.mbarrier",
+                                        "wgmma.",
+                                        "setmaxnreg."};
+    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
+        if (strncmp(name, begin[k], strlen(begin[k])) == 0) {
+            return true;
+        }
+    }
+    return strstr(name, "::cluster") || strstr(name, ".expect_tx");
+}
+
+// Instructions of some architectures only.
 static void check_target(tk_sim_reader *r, const written *x) {
+    const char *target = r->program->target;
+    unsigned long sm = target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
+    if (sm < 90 && needs_sm90(x->name)) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90", x->name);
+    }
     bool is = strncmp(x->name, "wgmma.", 6) == 0 || strncmp(x->name, "setmaxnreg.", 11) == 0;
     if (is && (!r->program->target || strcmp(r->program->target, "sm_90a") != 0)) {
         tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90a", x->name);

@@ -210,18 +210,19 @@ static uint32_t to_tf32(uint32_t x) {
 
 void tk_sim_tensor_convert(const tk_sim_tensor *t, unsigned char *element, bool inside) {
     const type_info *info = &types[t->type];
+    if (inside && !info->flushes && !info->tf32) {
+        return;
+    }
     if (!inside) {
         memset(element, t->nan_fill ? 0xff : 0, t->element);
         element[t->element - 1] &= 0x7f;
         return;
     }
-    if (info->flushes || info->tf32) {
-        uint32_t x;
-        memcpy(&x, element, sizeof x);
-        x = info->flushes && (x & 0x7f800000) == 0 ? x & 0x80000000 : x;
-        x = info->tf32 ? to_tf32(x) : x;
-        memcpy(element, &x, sizeof x);
-    }
+    uint32_t x;
+    memcpy(&x, element, sizeof x);
+    x = info->flushes && (x & 0x7f800000) == 0 ? x & 0x80000000 : x;
+    x = info->tf32 ? to_tf32(x) : x;
+    memcpy(element, &x, sizeof x);
 }
 
 tk_sim_type tk_sim_tensor_type(const tk_sim_tensor *t, bool logic) {

@@ -294,6 +294,44 @@ Test(sim_cluster, faults_of_barriers) {
                                     "mapa.u64 %d1, %d1, %r3; mbarrier.arrive.b64 _, [%d1];" MEET,
           "mbarrier", "outside shared memory of the block");
     fault(2, 32, MINE NEXT INIT("33") MEET WAIT("0"), "deadlock", "waits at an mbarrier");
+    fault(1, 32, INIT("32") "@%p1 mbarrier.init.shared.b64 [%r20], 32;", "mbarrier",
+          "an mbarrier is there already");
+    fault(1, 32, INIT("32") "@%p1 st.shared.b32 [bar+4], 1;", "mbarrier",
+          "'st.shared.b32' at shared memory at 0x804, where an mbarrier is");
+    fault(1, 32,
+          INIT("1") "@%p1 mbarrier.arrive.shared.b64 %d1, [bar];\n"
+                    "@%p1 mbarrier.arrive.shared.b64 %d2, [bar];\n"
+                    "@%p1 mbarrier.test_wait.shared.b64 %p2, [bar], %d1;",
+          "mbarrier", "of phase 0 of the mbarrier, which is in phase 2");
+    fault(1, 32, INIT("1") "@%p1 mbarrier.test_wait.parity.shared.b64 %p2, [bar], 2;", "mbarrier",
+          "a parity of 2");
+}
+
+// A barrier's memory is free again after mbarrier.inval.
+Test(sim_cluster, memory_of_barriers) {
+    sim_close(good(1, 1, 32, ".shared .align 8 .b8 bar[8];",
+                   INIT("1") "@%p1 mbarrier.inval.shared.b64 [bar]; @%p1 st.shared.b64 [bar], 1;\n"
+                             "@%p1 mbarrier.init.shared.b64 [bar], 1;"));
+}
+
+Test(sim_cluster, architectures) {
+    static const char *const text[] = {"barrier.cluster.wait;",
+                                       "ld.shared::cluster.b32 %r1, [%r2];",
+                                       "mapa.shared::cluster.u32 %r1, %r2, 0;",
+                                       "cp.async.bulk.commit_group;",
+                                       "mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 4;",
+                                       "mbarrier.arrive.shared.b64 %d1, [%r1];"};
+    for (unsigned k = 0; k < 6; k++) {
+        sim_env *e = sim_open();
+        const char *ptx = tk_format(&e->arena,
+                                    ".version 7.0\n.target sm_80\n.address_size 64\n.entry k()\n"
+                                    "{ .reg .b32 %%r<9>; .reg .b64 %%d<9>;\n%s ret; }",
+                                    text[k]);
+        bool ok = sim_read(e, ptx);
+        cr_expect(ok == (k == 5), "%s", text[k]);
+        cr_expect(ok || strstr(e->error.text, "needs .target sm_90"), "%s", e->error.text);
+        sim_close(e);
+    }
 }
 
 // ---- Copies between blocks
