@@ -212,6 +212,14 @@ static tk_sim_flow run_prefetch(tk_sim_warp *w, const tk_sim_inst *i, uint32_t m
 }
 TK_SIM_BIND_ONE(bulk_prefetch, run_prefetch)
 
+// Caches are not modelled: all policies are the same one.
+static tk_sim_flow run_policy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    TK_SIM_EACH(l, mask) { d[l] = 0; }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(policy, run_policy)
+
 // ---- Groups, the fence
 
 static tk_sim_flow run_commit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {

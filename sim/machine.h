@@ -304,6 +304,9 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                             uint32_t count, bool drop);
 // One more arrival is expected in this phase. False after a fault.
 bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m);
+// The barrier at which the lane waits by this instruction; NULL: there is none.
+const tk_sim_mbarrier *tk_sim_mbarrier_of_wait(const tk_sim_warp *w, const tk_sim_inst *i,
+                                               uint32_t lane);
 // The lanes have seen that the phase before the present one is complete.
 void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m);
 // What these lanes initialised may be used by asynchronous copies.

@@ -64,6 +64,8 @@ static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, 
         return g->clock;
     case TK_SIM_SPECIAL_TOTAL_SMEM_SIZE:
         return g->shared_bytes;
+    case TK_SIM_SPECIAL_AGGR_SMEM_SIZE: // with what the system has
+        return g->shared_bytes + TK_SIM_SHARED_BASE;
     case TK_SIM_SPECIAL_DYNAMIC_SMEM_SIZE:
         return l->shared;
     case TK_SIM_SPECIAL_CLUSTERID_X:

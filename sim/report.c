@@ -79,6 +79,19 @@ static const char *lanes_text(tk_arena *a, const tk_sim_warp *w, uint32_t lanes)
                : tk_format(a, "%u threads of warp %u%s, the first is %u,", n, w->index, of, first);
 }
 
+static void note_mbarrier(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                          const char *who) {
+    const tk_sim_mbarrier *m = tk_sim_mbarrier_of_wait(w, i, lane);
+    if (!m) {
+        tk_sim_fail_note(w->grid, i, "%s waits at an mbarrier", who);
+        return;
+    }
+    tk_sim_fail_note(
+        w->grid, i, "%s waits at an mbarrier (%s): phase %u lacks %u of %u arrivals and %lld bytes",
+        who, tk_sim_shared_text(w->cluster, m->offset), m->phase, m->left, m->expected,
+        (long long)m->bytes);
+}
+
 static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
     tk_sim_grid *g = w->grid;
     uint32_t l = (uint32_t)__builtin_ctz(lanes);
@@ -97,7 +110,7 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
                          who, w->cluster->missing);
         return;
     case TK_SIM_WAIT_ASYNC:
-        tk_sim_fail_note(g, i, "%s waits at an mbarrier", who);
+        note_mbarrier(w, i, l, who);
         return;
     case TK_SIM_WAIT_REGISTERS:
         tk_sim_fail_note(g, i, "%s waits for registers: each thread has %u, the block %u to spare",

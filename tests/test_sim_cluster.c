@@ -293,7 +293,10 @@ Test(sim_cluster, faults_of_barriers) {
           MINE NEXT INIT("32") MEET "cvt.u64.u32 %d1, %r20; cvta.shared.u64 %d1, %d1;\n"
                                     "mapa.u64 %d1, %d1, %r3; mbarrier.arrive.b64 _, [%d1];" MEET,
           "mbarrier", "outside shared memory of the block");
-    fault(2, 32, MINE NEXT INIT("33") MEET WAIT("0"), "deadlock", "waits at an mbarrier");
+    fault(
+        2, 32, MINE NEXT INIT("33") MEET WAIT("0"), "deadlock",
+        "warp 0 of block 1 of the cluster waits at an mbarrier (shared memory at 0x800 of block 1 "
+        "of the cluster): phase 0 lacks 33 of 33 arrivals and 0 bytes");
     fault(1, 32, INIT("32") "@%p1 mbarrier.init.shared.b64 [%r20], 32;", "mbarrier",
           "an mbarrier is there already");
     fault(1, 32, INIT("32") "@%p1 st.shared.b32 [bar+4], 1;", "mbarrier",
@@ -436,6 +439,22 @@ Test(sim_cluster, multicast) {
         sim_close(e);
         sim_close(f);
     }
+}
+
+// A block spins until the other one has got its bytes and says so.
+Test(sim_cluster, spinning) {
+    sim_close(good(
+        2, 2, 32, SHARED_TILES,
+        AT MINE NEXT READY("1", "64") REMOTE
+        "setp.eq.u32 %p5, %r2, 0; @%p5 bra SPIN; @!%p1 bra OUT;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [tile], [%base], 64, [%r20], %d9;\n" WAIT(
+            "0") "red.shared::cluster.add.u32 [%r32], 1; bra.uni OUT;\n"
+                 "SPIN: atom.shared.add.u32 %r7, [box], 0; setp.eq.u32 %p6, %r7, 0;\n"
+                 "@%p6 bra SPIN;\n"
+                 "OUT: createpolicy.fractional.L2::evict_first.b64 %d9, 1.0;\n"
+                 "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %d9, 0f3F000000;\n"
+                 "barrier.cluster.arrive; barrier.cluster.wait;"));
 }
 
 #define COPY_FAULT(text, id, words)                                                                \
