@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// See recorded.h.
+#include "tests/recorded.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Reading
+
+typedef struct reader {
+    tk_arena *arena;
+    const char *path;
+    const char *at, *end;
+    recorded_file *file;
+} reader;
+
+static recorded_bytes read_whole(tk_arena *a, const char *path) {
+    FILE *f = fopen(path, "rb");
+    cr_assert(f != NULL, "%s: cannot be opened", path);
+    fseek(f, 0, SEEK_END);
+    size_t n = (size_t)ftell(f);
+    rewind(f);
+    char *text = tk_alloc(a, n + 1);
+    cr_assert_eq(fread(text, 1, n, f), n, "%s", path);
+    fclose(f);
+    text[n] = 0;
+    return (recorded_bytes){(unsigned char *)text, n};
+}
+
+static char *next_line(reader *r) {
+    const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    cr_assert(end != NULL, "%s: ends early", r->path);
+    char *line = tk_strndup(r->arena, r->at, (size_t)(end - r->at));
+    r->at = end + 1;
+    return line;
+}
+
+static recorded_bytes next_bytes(reader *r, size_t n) {
+    cr_assert(n < (size_t)(r->end - r->at), "%s: ends early", r->path);
+    recorded_bytes b = {(const unsigned char *)r->at, n};
+    r->at += n + 1;
+    return b;
+}
+
+static const char *after(const char *line, const char *word) {
+    size_t n = strlen(word);
+    return strncmp(line, word, n) == 0 && line[n] == ' ' ? line + n + 1 : NULL;
+}
+
+static void read_param(recorded *p, const char *rest) {
+    static const char *const words[] = {"in", "out", "u32", "map"};
+    recorded_param q = {RECORDED_MAP_, 0};
+    for (unsigned k = 0; k < 3; k++) {
+        const char *value = after(rest, words[k]);
+        if (value) {
+            q = (recorded_param){(recorded_kind)k, strtoull(value, NULL, 10)};
+        }
+    }
+    cr_assert(p->nparam < RECORDED_PARAMS);
+    p->param[p->nparam++] = q;
+}
+
+static void read_map(recorded *p, const char *rest) {
+    p->map_of_out = after(rest, "out") != NULL;
+    char *at = strchr(rest, ' ');
+    while (at && *at && p->nmap < RECORDED_MAP) {
+        p->map[p->nmap++] = strtoll(at, &at, 10);
+    }
+}
+
+static recorded read_probe(reader *r, const char *name) {
+    recorded p = {.name = name};
+    for (;;) {
+        const char *line = next_line(r), *rest;
+        char *end;
+        if (strcmp(line, "end") == 0) {
+            return p;
+        }
+        if ((rest = after(line, "entry"))) {
+            p.entry = rest;
+        } else if ((rest = after(line, "text"))) {
+            p.text = r->file->texts.at[strtoul(rest, &end, 10)];
+            end += *end == ' ';
+            p.inst = (recorded_bytes){(unsigned char *)end, strlen(end)};
+        } else if ((rest = after(line, "launch"))) {
+            for (unsigned k = 0; k < 7; k++, rest = end) {
+                p.launch[k] = (uint32_t)strtoul(rest, &end, 10);
+            }
+        } else if ((rest = after(line, "param"))) {
+            read_param(&p, rest);
+        } else if ((rest = after(line, "map"))) {
+            read_map(&p, rest);
+        } else if ((rest = after(line, "in"))) {
+            p.in = r->file->datas.at[strtoul(rest, &end, 10)];
+            p.scratch = strtoul(end, NULL, 10);
+        } else if ((rest = after(line, "out"))) {
+            p.out = r->file->datas.at[strtoul(rest, NULL, 10)];
+        } else {
+            rest = after(line, "size");
+            cr_assert(rest != NULL, "%s: %s", r->path, line);
+            p.out.n = strtoul(rest, NULL, 10);
+        }
+    }
+}
+
+const recorded_file *recorded_read(tk_arena *arena, const char *path) {
+    recorded_bytes all = read_whole(arena, path);
+    recorded_file *f = TK_NEW(arena, recorded_file);
+    memset(f, 0, sizeof *f);
+    reader r = {arena, path, (const char *)all.at, (const char *)all.at + all.n, f};
+    cr_assert_str_eq(next_line(&r), "tkrec 1");
+    while (r.at < r.end) {
+        const char *line = next_line(&r), *rest;
+        if ((rest = after(line, "probe"))) {
+            tk_vec_push(arena, &f->probes, read_probe(&r, rest));
+        } else if ((rest = after(line, "text"))) {
+            tk_vec_push(arena, &f->texts, next_bytes(&r, strtoul(strchr(rest, ' '), NULL, 10)));
+        } else if ((rest = after(line, "file"))) {
+            tk_vec_push(arena, &f->texts, read_whole(arena, strchr(rest, ' ') + 1));
+        } else if ((rest = after(line, "data"))) {
+            tk_vec_push(arena, &f->datas, next_bytes(&r, strtoul(strchr(rest, ' '), NULL, 10)));
+        } else {
+            cr_assert_eq(*line, '#', "%s: %s", path, line);
+        }
+    }
+    return f;
+}
+
+// ---- Running
+
+const char *recorded_ptx(tk_arena *arena, const recorded *r) {
+    const char *text = (const char *)r->text.at, *end = text + r->text.n;
+    tk_buf b;
+    tk_buf_init(&b, arena);
+    for (const char *at = text; at < end; at++) {
+        if (at + 1 < end && at[0] == '$' && at[1] == '$') {
+            tk_buf_add(&b, (const char *)r->inst.at, r->inst.n);
+            at++;
+        } else {
+            tk_buf_add(&b, at, 1);
+        }
+    }
+    return tk_buf_text(&b);
+}
+
+// The block of parameters: each at a multiple of its size.
+static size_t pack(const recorded *r, uint64_t in, uint64_t out, unsigned char *block) {
+    size_t n = 0;
+    for (uint32_t k = 0; k < r->nparam; k++) {
+        const recorded_param *p = &r->param[k];
+        uint64_t value = p->value + (p->kind == RECORDED_IN    ? in
+                                     : p->kind == RECORDED_OUT ? out
+                                                               : 0);
+        size_t size = p->kind == RECORDED_U32 ? 4 : 8;
+        n = (n + size - 1) / size * size;
+        memcpy(block + n, &value, size);
+        n += size;
+    }
+    return n;
+}
+
+static unsigned char *buffer(tk_arena *arena, size_t n) {
+    uintptr_t at = (uintptr_t)tk_alloc(arena, n + 256);
+    unsigned char *p = (unsigned char *)((at + 255) / 256 * 256);
+    memset(p, 0, n);
+    return p;
+}
+
+const unsigned char *recorded_run(tk_arena *arena, const recorded *r, uint64_t seed,
+                                  tk_sim_counters *counters, const char **why) {
+    const char *ptx = recorded_ptx(arena, r);
+    tk_sim_note error;
+    const tk_sim_program *program = tk_sim_read(arena, ptx, strlen(ptx), &error);
+    if (!program) {
+        *why = tk_format(arena, "line %u: %s", error.at.ptx_line, error.text);
+        return NULL;
+    }
+    if (r->nmap) {
+        *why = "tensor maps";
+        return NULL;
+    }
+    size_t size = r->in.n + r->scratch;
+    unsigned char *in = buffer(arena, size), *out = buffer(arena, r->out.n);
+    memcpy(in, r->in.at, r->in.n);
+    _Alignas(64) unsigned char block[8 * RECORDED_PARAMS];
+    tk_sim_region region[] = {{(uint64_t)(uintptr_t)in, size, false, "in"},
+                              {(uint64_t)(uintptr_t)out, r->out.n, false, "out"}};
+    tk_sim_launch l = {.entry = r->entry,
+                       .grid = {r->launch[0], r->launch[1], r->launch[2]},
+                       .block = {r->launch[3], r->launch[4], r->launch[5]},
+                       .shared = r->launch[6],
+                       .params = block,
+                       .param_bytes = pack(r, region[0].begin, region[1].begin, block),
+                       .region = region,
+                       .nregion = 2,
+                       .seed = seed,
+                       .limit = 20000000};
+    tk_sim_result result;
+    tk_sim_run(arena, program, &l, &result);
+    if (!result.ok) {
+        *why = tk_format(arena, "%u: [%s] %s", result.fault.at.ptx_line, result.fault.id,
+                         result.fault.text);
+        return NULL;
+    }
+    if (counters) {
+        tk_sim_sum(arena, program, r->entry, &result, counters);
+    }
+    return out;
+}
