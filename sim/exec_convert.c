@@ -222,14 +222,18 @@ TK_SIM_BIND_ONE(cvt_from_f8, f8_to_half)
 TK_SIM_UNARY(to_tf32, uint64_t, uint32_t, narrowed(i, TK_SIM_TF32, f32_value(x)))
 TK_SIM_BIND_ONE(cvt_tf32, to_tf32)
 
-static uint64_t packed16(const tk_sim_inst *i, uint64_t high, uint64_t low_part) {
+// Two integers, saturated to a byte or a half word, with the first in the upper part.
+static uint64_t packed(const tk_sim_inst *i, uint64_t high, uint64_t low_part) {
     tk_sim_type t = (tk_sim_type)i->type[0];
+    unsigned bits = tk_sim_types[t].bits;
     uint64_t h = clamped(t, (uint64_t)(int64_t)(int32_t)high, high >> 31 & 1);
     uint64_t l = clamped(t, (uint64_t)(int64_t)(int32_t)low_part, low_part >> 31 & 1);
-    return (h & 0xffff) << 16 | (l & 0xffff);
+    return low(h, bits) << bits | low(l, bits);
 }
-TK_SIM_BINARY(pack_16, uint64_t, uint64_t, packed16(i, x, y))
+TK_SIM_BINARY(pack_16, uint64_t, uint64_t, packed(i, x, y))
 TK_SIM_BIND_ONE(cvt_pack16, pack_16)
+TK_SIM_TERNARY(pack_8, uint64_t, uint32_t, z << 16 | packed(i, x, y))
+TK_SIM_BIND_ONE(cvt_pack8, pack_8)
 
 // ---- Addresses
 

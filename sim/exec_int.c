@@ -148,6 +148,9 @@ TK_SIM_BINARY(mul24_32, uint32_t, uint32_t, product24(i, x, y))
 TK_SIM_BIND_ONE(mul24, mul24_32)
 TK_SIM_TERNARY(mad24_32, uint32_t, uint32_t, product24(i, x, y) + z)
 TK_SIM_BIND_ONE(mad24, mad24_32)
+TK_SIM_TERNARY(mad24_sat_s32, uint32_t, uint32_t,
+               saturated((int64_t)(int32_t)product24(i, x, y) + (int32_t)z))
+TK_SIM_BIND_ONE(mad24_sat, mad24_sat_s32)
 
 // ---- With carry: a bit a lane, which the next instruction of the chain reads
 static tk_sim_flow carried(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, bool subtract,

@@ -168,24 +168,10 @@ static unsigned char *buffer(tk_arena *arena, size_t n) {
     return p;
 }
 
-const unsigned char *recorded_run(tk_arena *arena, const recorded *r, uint64_t seed,
-                                  tk_sim_counters *counters, const char **why) {
-    const char *ptx = recorded_ptx(arena, r);
-    tk_sim_note error;
-    const tk_sim_program *program = tk_sim_read(arena, ptx, strlen(ptx), &error);
-    if (!program) {
-        *why = tk_format(arena, "line %u: %s", error.at.ptx_line, error.text);
-        return NULL;
-    }
-    if (r->nmap) {
-        *why = "tensor maps";
-        return NULL;
-    }
-    size_t size = r->in.n + r->scratch;
-    unsigned char *in = buffer(arena, size), *out = buffer(arena, r->out.n);
-    memcpy(in, r->in.at, r->in.n);
+static bool run(tk_arena *arena, const recorded *r, uint64_t seed, unsigned char *in,
+                unsigned char *out, recorded_result *result) {
     _Alignas(64) unsigned char block[8 * RECORDED_PARAMS];
-    tk_sim_region region[] = {{(uint64_t)(uintptr_t)in, size, false, "in"},
+    tk_sim_region region[] = {{(uint64_t)(uintptr_t)in, r->in.n + r->scratch, false, "in"},
                               {(uint64_t)(uintptr_t)out, r->out.n, false, "out"}};
     tk_sim_launch l = {.entry = r->entry,
                        .grid = {r->launch[0], r->launch[1], r->launch[2]},
@@ -197,15 +183,30 @@ const unsigned char *recorded_run(tk_arena *arena, const recorded *r, uint64_t s
                        .nregion = 2,
                        .seed = seed,
                        .limit = 20000000};
-    tk_sim_result result;
-    tk_sim_run(arena, program, &l, &result);
-    if (!result.ok) {
-        *why = tk_format(arena, "%u: [%s] %s", result.fault.at.ptx_line, result.fault.id,
-                         result.fault.text);
-        return NULL;
+    tk_sim_run(arena, result->program, &l, &result->run);
+    if (!result->run.ok) {
+        const tk_sim_fault *f = &result->run.fault;
+        result->why = tk_format(arena, "%u: [%s] %s", f->at.ptx_line, f->id, f->text);
     }
-    if (counters) {
-        tk_sim_sum(arena, program, r->entry, &result, counters);
+    return result->run.ok;
+}
+
+recorded_result recorded_run(tk_arena *arena, const recorded *r, uint64_t seed) {
+    const char *ptx = recorded_ptx(arena, r);
+    tk_sim_note error;
+    recorded_result result = {.program = tk_sim_read(arena, ptx, strlen(ptx), &error)};
+    if (!result.program) {
+        result.why = tk_format(arena, "line %u: %s", error.at.ptx_line, error.text);
+        return result;
     }
-    return out;
+    if (r->nmap) {
+        result.why = "tensor maps";
+        return result;
+    }
+    unsigned char *in = buffer(arena, r->in.n + r->scratch), *out = buffer(arena, r->out.n);
+    memcpy(in, r->in.at, r->in.n);
+    if (run(arena, r, seed, in, out, &result)) {
+        result.out = out;
+    }
+    return result;
 }

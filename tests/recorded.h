@@ -41,8 +41,14 @@ typedef struct recorded_file {
 const recorded_file *recorded_read(tk_arena *arena, const char *path);
 // The module's text, with an end.
 const char *recorded_ptx(tk_arena *arena, const recorded *r);
-// The output that the simulator gives. NULL after *why: the reader refuses it, or there is a fault.
-const unsigned char *recorded_run(tk_arena *arena, const recorded *r, uint64_t seed,
-                                  tk_sim_counters *counters, const char **why);
+typedef struct recorded_result {
+    const unsigned char *out; // NULL: `why`: the reader refuses it, or there is a fault
+    const char *why;
+    const tk_sim_program *program;
+    tk_sim_result run;
+} recorded_result;
+
+// What the simulator gives.
+recorded_result recorded_run(tk_arena *arena, const recorded *r, uint64_t seed);
 
 #endif
