@@ -145,8 +145,33 @@ const char *recorded_ptx(tk_arena *arena, const recorded *r) {
     return tk_buf_text(&b);
 }
 
-// The block of parameters: each at a multiple of its size.
-static size_t pack(const recorded *r, uint64_t in, uint64_t out, unsigned char *block) {
+// What is wrong with the map's arguments, or NULL.
+static const char *make_map(tk_arena *arena, const recorded *r, uint64_t in, uint64_t out,
+                            void *map) {
+    const int64_t *n = r->map;
+    tk_sim_map_spec s = {.type = (tk_sim_map_type)*n++, .rank = (uint32_t)*n++};
+    cr_assert(s.rank >= 1 && s.rank <= TK_SIM_MAP_RANK && r->nmap == 4 * s.rank + 4);
+    for (uint32_t k = 0; k < s.rank; k++) {
+        s.dim[k] = (uint64_t)*n++;
+    }
+    for (uint32_t k = 0; k + 1 < s.rank; k++) {
+        s.stride[k] = (uint64_t)*n++;
+    }
+    for (uint32_t k = 0; k < s.rank; k++) {
+        s.box[k] = (uint32_t)*n++;
+    }
+    for (uint32_t k = 0; k < s.rank; k++) {
+        s.step[k] = (uint32_t)*n++;
+    }
+    s.swizzle = (tk_sim_map_swizzle)*n++;
+    s.fill = (uint32_t)*n++;
+    s.address = (r->map_of_out ? out : in) + (uint64_t)*n;
+    return tk_sim_tensor_map_encode(arena, map, &s);
+}
+
+// The block of parameters: each at a multiple of its size, maps of 64.
+static size_t pack(const recorded *r, uint64_t in, uint64_t out, const void *map,
+                   unsigned char *block) {
     size_t n = 0;
     for (uint32_t k = 0; k < r->nparam; k++) {
         const recorded_param *p = &r->param[k];
@@ -155,6 +180,12 @@ static size_t pack(const recorded *r, uint64_t in, uint64_t out, unsigned char *
                                                                : 0);
         size_t size = p->kind == RECORDED_U32 ? 4 : 8;
         n = (n + size - 1) / size * size;
+        if (p->kind == RECORDED_MAP_) {
+            n = (n + 63) / 64 * 64;
+            memcpy(block + n, map, TK_SIM_MAP_BYTES);
+            n += TK_SIM_MAP_BYTES;
+            continue;
+        }
         memcpy(block + n, &value, size);
         n += size;
     }
@@ -170,15 +201,19 @@ static unsigned char *buffer(tk_arena *arena, size_t n) {
 
 static bool run(tk_arena *arena, const recorded *r, uint64_t seed, unsigned char *in,
                 unsigned char *out, recorded_result *result) {
-    _Alignas(64) unsigned char block[8 * RECORDED_PARAMS];
+    _Alignas(128) unsigned char block[8 * RECORDED_PARAMS + 2 * TK_SIM_MAP_BYTES], map[128];
     tk_sim_region region[] = {{(uint64_t)(uintptr_t)in, r->in.n + r->scratch, false, "in"},
                               {(uint64_t)(uintptr_t)out, r->out.n, false, "out"}};
+    result->why = r->nmap ? make_map(arena, r, region[0].begin, region[1].begin, map) : NULL;
+    if (result->why) {
+        return false;
+    }
     tk_sim_launch l = {.entry = r->entry,
                        .grid = {r->launch[0], r->launch[1], r->launch[2]},
                        .block = {r->launch[3], r->launch[4], r->launch[5]},
                        .shared = r->launch[6],
                        .params = block,
-                       .param_bytes = pack(r, region[0].begin, region[1].begin, block),
+                       .param_bytes = pack(r, region[0].begin, region[1].begin, map, block),
                        .region = region,
                        .nregion = 2,
                        .seed = seed,
@@ -197,10 +232,6 @@ recorded_result recorded_run(tk_arena *arena, const recorded *r, uint64_t seed) 
     recorded_result result = {.program = tk_sim_read(arena, ptx, strlen(ptx), &error)};
     if (!result.program) {
         result.why = tk_format(arena, "line %u: %s", error.at.ptx_line, error.text);
-        return result;
-    }
-    if (r->nmap) {
-        result.why = "tensor maps";
         return result;
     }
     unsigned char *in = buffer(arena, r->in.n + r->scratch), *out = buffer(arena, r->out.n);
