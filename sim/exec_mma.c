@@ -19,11 +19,17 @@ typedef struct operands {
 } operands;
 
 static unsigned depth(const tk_sim_inst *i) {
-    return tk_sim_has(i, TK_SIM_MOD_M16N8K4)    ? 4
-           : tk_sim_has(i, TK_SIM_MOD_M16N8K8)  ? 8
-           : tk_sim_has(i, TK_SIM_MOD_M16N8K16) ? 16
-           : tk_sim_has(i, TK_SIM_MOD_M16N8K32) ? 32
-                                                : 0;
+    if (tk_sim_has(i, TK_SIM_MOD_M8N8K4) || tk_sim_has(i, TK_SIM_MOD_M16N8K4)) {
+        return 4;
+    }
+    if (tk_sim_has(i, TK_SIM_MOD_M8N8K16) || tk_sim_has(i, TK_SIM_MOD_M16N8K16)) {
+        return 16;
+    }
+    return tk_sim_has(i, TK_SIM_MOD_M16N8K8) ? 8 : 32;
+}
+
+static unsigned rows(const tk_sim_inst *i) {
+    return tk_sim_has(i, TK_SIM_MOD_M8N8K4) || tk_sim_has(i, TK_SIM_MOD_M8N8K16) ? 8 : M;
 }
 
 static void collect(const tk_sim_warp *w, const tk_sim_inst *i, operands *o) {
@@ -82,35 +88,57 @@ static bool counts_fit(const tk_sim_inst *i, unsigned a, unsigned b, unsigned d)
 }
 
 tk_sim_exec *tk_sim_bind_mma(const tk_sim_inst *i) {
-    unsigned bits = tk_sim_types[i->type[1]].bits, b = depth(i) * bits / 128;
+    unsigned bits = tk_sim_types[i->type[1]].bits, b = depth(i) * bits / 128, halves = rows(i) / 8;
     bool same = i->type[1] == i->type[2] || bits == 8;
-    return same && counts_fit(i, 2 * b, b, i->type[0] == TK_SIM_F16 ? 2 : 4) ? run_mma : NULL;
+    return same && counts_fit(i, halves * b, b, (i->type[0] == TK_SIM_F16 ? 1 : 2) * halves)
+               ? run_mma
+               : NULL;
 }
 
-// ---- m8n8k4 of f64: fused, in the order of k
+// ---- f64: fused, in the order of k. An element a register, else as above.
+
+typedef struct doubles {
+    double a[M][16], b[N][16];
+} doubles;
+
+static void collect_f64(const tk_sim_warp *w, const tk_sim_inst *i, doubles *o) {
+    unsigned halves = rows(i) / 8;
+    for (unsigned r = 0; r < tk_sim_count_of(i, 1); r++) {
+        const uint64_t *a = tk_sim_get(w, tk_sim_operand(i, 1) + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            o->a[l / 4 + 8 * (r % halves)][l % 4 + 4 * (r / halves)] = tk_f64_of_bits(a[l]);
+        }
+    }
+    for (unsigned r = 0; r < tk_sim_count_of(i, 2); r++) {
+        const uint64_t *b = tk_sim_get(w, tk_sim_operand(i, 2) + r);
+        for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            o->b[l / 4][l % 4 + 4 * r] = tk_f64_of_bits(b[l]);
+        }
+    }
+}
 
 static tk_sim_flow run_mma_f64(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     tk_sim_flow flow;
     if (!tk_sim_whole_warp(w, i, mask, &flow)) {
         return flow;
     }
-    uint64_t a[TK_SIM_LANES], b[TK_SIM_LANES];
-    memcpy(a, tk_sim_get(w, tk_sim_operand(i, 1)), sizeof a);
-    memcpy(b, tk_sim_get(w, tk_sim_operand(i, 2)), sizeof b);
-    for (unsigned r = 0; r < 2; r++) {
+    doubles o;
+    collect_f64(w, i, &o);
+    for (unsigned r = 0; r < tk_sim_count_of(i, 0); r++) {
         const uint64_t *c = tk_sim_get(w, tk_sim_operand(i, 3) + r);
         uint64_t *d = tk_sim_put(w, tk_sim_operand(i, 0) + r);
         for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+            const double *x = o.a[l / 4 + 8 * (r / 2)], *y = o.b[l % 4 * 2 + r % 2];
             double s = tk_f64_of_bits(c[l]);
-            for (unsigned k = 0; k < 4; k++) {
-                s = fma(tk_f64_of_bits(a[l / 4 * 4 + k]),
-                        tk_f64_of_bits(b[(l % 4 * 2 + r) * 4 + k]), s);
+            for (unsigned k = 0; k < depth(i); k++) {
+                s = fma(x[k], y[k], s);
             }
-            d[l] = tk_f64_bits(s);
+            d[l] = tk_sim_narrow(TK_SIM_F64, s, TK_SIM_ROUND_NEAREST, false);
         }
     }
     return flow;
 }
 tk_sim_exec *tk_sim_bind_mma_f64(const tk_sim_inst *i) {
-    return counts_fit(i, 1, 1, 2) ? run_mma_f64 : NULL;
+    unsigned halves = rows(i) / 8, b = depth(i) / 4;
+    return counts_fit(i, halves * b, b, 2 * halves) ? run_mma_f64 : NULL;
 }

@@ -2,6 +2,8 @@
 // See recorded.h.
 #include "tests/recorded.h"
 
+#include "tests/inflate.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +108,9 @@ static recorded read_probe(reader *r, const char *name) {
 }
 
 const recorded_file *recorded_read(tk_arena *arena, const char *path) {
-    recorded_bytes all = read_whole(arena, path);
+    recorded_bytes packed = read_whole(arena, path), all;
+    all.at = inflate(arena, packed.at, packed.n, &all.n);
+    cr_assert(all.at != NULL, "%s: is no zlib stream", path);
     recorded_file *f = TK_NEW(arena, recorded_file);
     memset(f, 0, sizeof *f);
     reader r = {arena, path, (const char *)all.at, (const char *)all.at + all.n, f};

@@ -60,7 +60,7 @@ static void check(const char *name) {
     tk_arena_release(&arena);
 }
 
-Test(sim_recorded, instructions) { check("instructions.rec"); }
-Test(sim_recorded, threads) { check("threads.rec"); }
-Test(sim_recorded, matrix) { check("matrix.rec"); }
-Test(sim_recorded, kernels) { check("kernels.rec"); }
+Test(sim_recorded, instructions) { check("instructions.rec.z"); }
+Test(sim_recorded, threads) { check("threads.rec.z"); }
+Test(sim_recorded, matrix) { check("matrix.rec.z"); }
+Test(sim_recorded, kernels) { check("kernels.rec.z"); }

@@ -77,9 +77,6 @@ def bulk():
                  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r11], [%q2], 160, [%r10]; C: " + WAIT + loop(DUMP, 124), data, 496)
     yield kernel("bulk store", shared(512) + loop(FILL, 128) + "fence.proxy.async.shared::cta; bar.sync 0; setp.ne.u32 %p1, %t, 0; @%p1 bra C; add.u64 %q1, %out, 64; "
                  "cp.async.bulk.global.shared::cta.bulk_group [%q1], [%r9], 208; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; C: bar.sync 0;", data, 512)
-    yield kernel("bulk between", BARRIER + ".shared .align 16 .b8 z[512]; mov.b32 %r12, z; " + shared(512) + loop(FILL, 128) + "fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra C; "
-                 "mbarrier.arrive.expect_tx.shared.b64 %q1, [%r10], 512; mapa.shared::cluster.u32 %r13, %r12, 0; mapa.shared::cluster.u32 %r14, %r10, 0; "
-                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r13], [%r9], 512, [%r14]; C: " + WAIT + "mov.b32 %r9, %r12; " + loop(DUMP, 128), data, 512)
     # Reductions: the second half of the data is what is there before.
     ops = [("add.u32", "u32"), ("add.s32", "u32"), ("add.u64", "u64"), ("min.u32", "u32"), ("min.s32", "u32"), ("max.u32", "u32"), ("max.s32", "u32"), ("min.u64", "u64"), ("max.s64", "u64"),
            ("inc.u32", "u32"), ("dec.u32", "u32"), ("and.b32", "u32"), ("or.b32", "u32"), ("xor.b32", "u32"), ("and.b64", "u64"), ("or.b64", "u64"), ("xor.b64", "u64"),
@@ -131,16 +128,22 @@ def tensors():
     for swizzle, word in swizzles.items():
         inner = {0: 64, 1: 16, 2: 32, 3: 64}[swizzle]
         m = dict(swizzle=swizzle)
-        yield tensor_load(f"{word} 2d", Map("u16", [70, 50], [144], [inner, 16], **m), (3, 5), inner * 32, big)
-        yield tensor_load(f"{word} edge", Map("u16", [70, 50], [144], [inner, 16], **m), (70 - inner // 2, -3), inner * 32, big)
-        yield tensor_store(f"{word} 2d", Map("u16", [70, 50], [144], [inner, 16], place="out", **m), (3, 40), inner * 32, big, 7200)
-    yield tensor_load("1d", Map("u8", [1000], [], [256]), (900,), 256, big)
-    yield tensor_load("1d before", Map("u32", [1000], [], [64]), (-9,), 256, big)
-    yield tensor_load("3d", Map("u32", [20, 12, 10], [80, 960], [8, 5, 3]), (15, 9, 8), 480, big)
-    yield tensor_load("4d", Map("u16", [24, 6, 5, 4], [48, 288, 1440], [16, 3, 2, 2], swizzle=1), (-4, 4, 1, 3), 384, big)
-    yield tensor_load("5d", Map("u8", [48, 4, 3, 5, 3], [48, 192, 576, 2880], [32, 2, 2, 3, 2]), (24, 3, -1, 1, 2), 768, big)
+        yield tensor_load(f"{word} 2d", Map("u16", [72, 50], [144], [inner, 16], **m), (8, 5), inner * 32, big)
+        yield tensor_load(f"{word} edge", Map("u16", [72, 50], [144], [inner, 16], **m), (72 - inner // 2, -3), inner * 32, big)
+        yield tensor_store(f"{word} 2d", Map("u16", [72, 50], [144], [inner, 16], place="out", **m), (8, 40), inner * 32, big, 7200)
+    yield tensor_load("2d any column", Map("u16", [72, 50], [144], [64, 16]), (3, 5), 2048, big)
+    yield tensor_load("2d negative row", Map("u16", [72, 50], [144], [64, 16]), (8, -3), 2048, big)
+    yield tensor_load("2d negative column", Map("u16", [72, 50], [144], [64, 16]), (-8, 3), 2048, big)
+    yield tensor_load("2d past", Map("u16", [72, 50], [144], [64, 16]), (8, 40), 2048, big)
+    yield tensor_load("2d outside", Map("u16", [72, 50], [144], [64, 16]), (80, 60), 2048, big)
+    yield tensor_load("1d", Map("u8", [1000], [], [256]), (896,), 256, big)
+    yield tensor_load("1d any", Map("u8", [1000], [], [256]), (900,), 256, big)
+    yield tensor_load("1d before", Map("u32", [1000], [], [64]), (-12,), 256, big)
+    yield tensor_load("3d", Map("u32", [20, 12, 10], [80, 960], [8, 5, 3]), (16, 9, 8), 480, big)
+    yield tensor_load("4d", Map("u16", [24, 6, 5, 4], [48, 288, 1440], [16, 3, 2, 2], swizzle=1), (-8, 4, 1, 3), 384, big)
+    yield tensor_load("5d", Map("u8", [48, 4, 3, 5, 3], [48, 192, 576, 2880], [32, 2, 2, 3, 2]), (16, 3, -1, 1, 2), 768, big)
     yield tensor_load("steps", Map("u16", [64, 40], [128], [32, 8], steps=[1, 2]), (8, 3), 256, big)
-    yield tensor_load("steps inner", Map("u32", [64, 32], [256], [32, 8], steps=[2, 3]), (4, 20), 192, big)
+    yield tensor_load("steps inner", Map("u32", [64, 32], [256], [32, 8], steps=[2, 3]), (4, 20), 384, big)
     special = near("f32", rng("tensor f32"), 4096, -130, 127).astype("<u4").tobytes()
     for t, size in (("f32", 4), ("f32.ftz", 4), ("tf32", 4), ("tf32.ftz", 4), ("f16", 2), ("bf16", 2), ("f64", 8), ("s64", 8)):
         for nan in (0, 1) if t[0] != "s" else (0,):
@@ -158,6 +161,8 @@ def tensors():
             r = rng("tensor reduce" + t)
             data = near(t, r, 1024 // size, -3, 3).astype(f"<u{size}").tobytes()
         yield tensor_store(f"{t}", m, (n // 2, 3), 128, data, 384, op)
+    yield tensor_store("3d", Map("u32", [20, 6, 5], [80, 480], [8, 4, 3], place="out"), (16, 1, 3), 384, big, 2400)
+    yield tensor_store("2d negative", Map("u16", [72, 50], [144], [64, 16], place="out"), (-8, -3), 2048, big, 7200)
     yield tensor_store("3d edge", Map("u32", [20, 6, 5], [80, 480], [8, 4, 3], place="out"), (16, -1, 3), 384, big, 2400)
 
 
@@ -189,6 +194,9 @@ def clusters():
               "cvt.u64.u32 %q4, %r5; add.u64 %q4, %q4, %in; mov.u32 %r7, %clusterid.x; mad.wide.u32 %q4, %r7, 256, %q4; mov.b16 %h1, 3; "
               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r6], [%q4], 128, [%r10], %h1; Y: " + WAIT
               + "mad.wide.u32 %q2, %i, 8, %out; mad.lo.u32 %r2, %t, 8, %r9; ld.shared.b64 %q6, [%r2]; st.global.b64 [%q2], %q6; " + sync, 1024)
+    yield two("bulk between", BARRIER + own + ".shared .align 16 .b8 z[512]; mov.b32 %r12, z; " + shared(512) + loop(FILL, 128) + sync + "fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra C; "
+                 "mbarrier.arrive.expect_tx.shared.b64 %q1, [%r10], 512; mapa.shared::cluster.u32 %r13, %r12, %r21; mapa.shared::cluster.u32 %r14, %r10, %r21; "
+                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r13], [%r9], 512, [%r14]; C: " + WAIT + "mov.b32 %r9, %r12; mov.u32 %r38, %ctaid.x; mad.wide.u32 %out, %r38, 512, %out; " + loop(DUMP, 128) + sync, 2048)
     yield two("remote arrive", shared(128) + BARRIER + own + sync + "@%p1 bra X; mapa.shared::cluster.u32 %r4, %r10, %r21; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4]; X: " + WAIT
               + "mad.wide.u32 %q2, %i, 4, %out; st.global.b32 [%q2], %t; " + sync, 512)
 

@@ -91,8 +91,7 @@ def mma(name, shape, types, na, nb, nc, kinds, more="", tail=""):
     return Probe(name, mma_text(na, nb, nc, wide), inst, b"".join(blobs), len(kinds) * nc * 32 * (8 if wide else 4), grid=(len(kinds), 1, 1))
 
 
-KINDS = ("whole", "like", "wide", "wide", "tiny", "special")
-FEW = ("whole", "wide")
+KINDS = ("whole", "like", "wide", "tiny", "special")
 RAW = ("like",) * 8 + ("wide",) * 40 + ("tiny",) * 8 + ("special",) * 8
 
 
@@ -115,7 +114,7 @@ def mma_shapes():
 
 def mma_probes():
     for name, *rest in mma_shapes():
-        yield mma(f"mma {name}", *rest, KINDS if name in ("f16 k16", "bf16 k16", "tf32 k8", "f16 f16 k16", "e4m3 e4m3 k32", "e5m2 e5m2 k32") else ("whole", "wide", "special"))
+        yield mma(f"mma {name}", *rest, KINDS if name in ("f16 k16", "bf16 k16", "tf32 k8", "f16 f16 k16", "e4m3 e4m3 k32", "e5m2 e5m2 k32") else ("wide", "special"))
     for x in ("s8", "u8"):
         for y in ("s8", "u8"):
             for shape, na, nb, nc in (("m8n8k16", 1, 1, 2), ("m16n8k16", 2, 1, 4), ("m16n8k32", 4, 2, 4)):
@@ -128,18 +127,19 @@ def mma_probes():
 
 # ---- wgmma --------------------------------------------------------------------------------------
 
-def wgmma_text(n, smem, na, nc, out):
-    """Copies `smem` bytes of its own to shared memory; A's registers and the accumulator follow in `in`. out: how D is stored: words, or bytes of whole numbers."""
+def wgmma_text(smem, na, nc, out):
+    """Copies `smem` bytes of its own to shared memory; A's registers and the accumulator follow in `in`. out: how D is stored: words, or
+    bytes of whole numbers; then the accumulator begins as 0."""
     lines = [HEAD, ".visible .entry k(.param .u64 k_in, .param .u64 k_out)\n{\n", REGISTERS, f".shared .align 1024 .b8 s[{smem}];\n",
              f".reg .b32 %a<4>, %d<{nc}>; .reg .b64 %da, %db;\n",
              "ld.param.u64 %in, [k_in]; ld.param.u64 %out, [k_out]; mov.u32 %t, %tid.x; mov.u32 %i, %ctaid.x; mov.b32 %r9, s;\n"]
-    own = smem + 512 * (na + nc)
+    own = smem + 512 * (na + nc * (out == "words"))
     lines.append(f"mul.wide.u32 %q0, %i, {own}; add.u64 %q0, %q0, %in; mul.wide.u32 %q1, %t, 4; add.u64 %q0, %q0, %q1;\n"
                  f"mov.u32 %r0, 0; mad.lo.u32 %r1, %t, 4, %r9; mov.u64 %q2, %q0;\n"
                  f"L: ld.global.b32 %r2, [%q2]; st.shared.b32 [%r1], %r2; add.u32 %r0, %r0, 512; add.u32 %r1, %r1, 512; add.u64 %q2, %q2, 512; setp.lt.u32 %p1, %r0, {smem}; @%p1 bra L;\n"
                  "fence.proxy.async.shared::cta; bar.sync 0;\n")
     lines += [f"ld.global.b32 %a{k}, [%q0+{smem + 512 * k}];\n" for k in range(na)]
-    lines += [f"ld.global.b32 %d{k}, [%q0+{smem + 512 * (na + k)}];\n" for k in range(nc)]
+    lines += [f"ld.global.b32 %d{k}, [%q0+{smem + 512 * (na + k)}];\n" if out == "words" else f"mov.b32 %d{k}, 0;\n" for k in range(nc)]
     lines.append("and.b32 %r3, %r9, 0x3ffff; shr.u32 %r3, %r3, 4; cvt.u64.u32 %q3, %r3;\n"
                  "wgmma.fence.sync.aligned;\n$$\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n")
     if out == "bytes":
@@ -161,12 +161,12 @@ def descriptor(name, at, lbo, sbo, swizzle):
     return f"add.u64 %{name}, %q3, {at >> 4}; or.b64 %{name}, %{name}, {high:#x};"
 
 
-def wgmma(name, n, types, kinds, *, a=(0, 128, 256, 0), b=(8192, 128, 256, 0), smem=16384, tail=None, registers=False, scale_d=1, out="words", values=None, place=None):
+def wgmma(name, n, types, kinds, *, a=(0, 128, 256, 0), b=(2048, 128, 256, 0), smem=2560, tail=None, registers=False, scale_d=1, out="words", values=None, place=None):
     """types: d, a, b. a, b: descriptors: place, leading and stride offsets in bytes, swizzle. `place` maps operands to shared memory where the data is not just any."""
     d, ta, tb = types
     nc = n // 4 if d == "f16" else n // 2
     na = 4 if registers else 0
-    text, out_bytes = wgmma_text(n, smem, na, nc, out)
+    text, out_bytes = wgmma_text(smem, na, nc, out)
     k = 32 // BYTES[ta]
     data = []
     for number, kind in enumerate(kinds):
@@ -174,12 +174,11 @@ def wgmma(name, n, types, kinds, *, a=(0, 128, 256, 0), b=(8192, 128, 256, 0), s
         if values is not None:
             raw = packed(ta, whole(ta, values[r.randint(0, len(values), smem // BYTES[ta])]))
         else:
-            raw = b"".join(packed(t, fill(t, r, smem // 2 // BYTES[t], kind, "a")) for t in (ta, tb))
+            raw = b"".join(packed(t, fill(t, r, size // BYTES[t], kind, "a")) for t, size in ((ta, 2048), (tb, smem - 2048)))
         if registers:
             raw += packed(ta, fill(ta, r, na * 512 // BYTES[ta], kind, "a"))
-        td = {"f32": "f32", "f16": "f16", "s32": "s32"}[d]
-        r = rng(f"wgmma c{d}{nc}{kind}{number}")
-        raw += packed(td, fill(td, r, nc * 512 // BYTES[td], kind if values is None else "whole", "c") if values is None else whole(td, r.randint(-60, 61, nc * 512 // BYTES[td])))
+        if out == "words":
+            raw += packed(d, fill(d, rng(f"wgmma c{d}{nc}{kind}{number}"), nc * 512 // BYTES[d], kind, "c"))
         data.append(raw)
     if tail is None:
         tail = {"f16": "1, 1, 0, 0", "bf16": "1, 1, 0, 0", "s8": "", "u8": ""}.get(ta, "1, 1")
@@ -196,47 +195,46 @@ SIGNS = np.array([-1, 0, 1, 1, -1])
 
 def wgmma_layouts():
     """Where the hardware finds operands: all of shared memory holds random signs."""
-    n = 40
     for swizzle, name, pitch in ((0, "none", 16), (3, "32", 32), (2, "64", 64), (1, "128", 128)):
-        def probe(what, a, b, tail, n=n):
-            return wgmma(f"wgmma layout {name} {what}", n, ("f32", "f16", "f16"), ("whole",), a=a, b=b, tail=tail, out="bytes", values=SIGNS, smem=32768)
+        def probe(what, a, b, tail, n=40):
+            return wgmma(f"wgmma layout {name} {what}", n, ("f32", "f16", "f16"), ("whole",), a=a, b=b, tail=tail, out="bytes", values=SIGNS, smem=16384)
         if swizzle == 0:
-            k_a, k_b, mn_a, mn_b = (0, 128, 256, 0), (16384, 1024, 128, 0), (0, 1024, 128, 0), (16384, 128, 1024, 0)
+            k_a, k_b, mn_a, mn_b = (0, 128, 256, 0), (4096, 1024, 128, 0), (0, 1024, 128, 0), (4096, 128, 1024, 0)
             yield probe("a k, b k", k_a, k_b, "1, 1, 0, 0")
-            yield probe("offset", (16 * 5, 128, 256, 0), (16384 + 16 * 9, 384, 128, 0), "1, 1, 0, 0")
+            yield probe("offset", (16 * 5, 128, 256, 0), (4096 + 16 * 9, 384, 128, 0), "1, 1, 0, 0")
         else:
             span = 8 * pitch
-            k_a, k_b, mn_a, mn_b = (0, 16, span, swizzle), (16384, 16, span, swizzle), (0, 2048, span, swizzle), (16384, 4096, span, swizzle)
+            k_a, k_b, mn_a, mn_b = (0, 16, span, swizzle), (4096, 16, span, swizzle), (0, 2048, span, swizzle), (4096, 2048, span, swizzle)
             yield probe("a k, b k", k_a, k_b, "1, 1, 0, 0")
             if pitch > 32:
-                yield probe("step in k", (32, 16, span, swizzle), (16384 + 32, 16, span, swizzle), "1, 1, 0, 0")
-            yield probe("stride", (0, 16, 2 * span, swizzle), (16384, 16, 3 * span, swizzle), "1, 1, 0, 0")
+                yield probe("step in k", (32, 16, span, swizzle), (4096 + 32, 16, span, swizzle), "1, 1, 0, 0")
+            yield probe("stride", (0, 16, 2 * span, swizzle), (4096, 16, 3 * span, swizzle), "1, 1, 0, 0", 16)
         yield probe("a mn, b k", mn_a, k_b, "1, 1, 1, 0")
-        yield probe("a k, b mn", k_a, mn_b, "1, 1, 0, 1", 72 if swizzle == 1 else n)
-        yield probe("a mn, b mn", mn_a, mn_b, "1, 1, 1, 1", 72 if swizzle == 1 else n)
+        yield probe("a k, b mn", k_a, mn_b, "1, 1, 0, 1", 72 if swizzle == 1 else 40)
+        yield probe("a mn, b mn", mn_a, mn_b, "1, 1, 1, 1", 72 if swizzle == 1 else 40)
         for t in ("tf32", "e4m3", "s8"):
-            yield wgmma(f"wgmma layout {name} {t}", 16, ("s32" if t == "s8" else "f32", t, t), ("whole",), a=k_a, b=k_b, out="words", values=SIGNS, smem=32768)
+            yield wgmma(f"wgmma layout {name} {t}", 8, ("s32" if t == "s8" else "f32", t, t), ("whole",), a=k_a, b=k_b, out="words" if t == "s8" else "bytes", values=SIGNS, smem=16384)
 
 
 def wgmma_values():
-    few = ("whole", "like", "wide", "special")
+    few = ("like", "wide", "special")
     for t in ("f16", "bf16", "tf32"):
-        yield wgmma(f"wgmma {t}", 8, ("f32", t, t), few, smem=4096, b=(2048, 128, 256, 0))
-    yield wgmma("wgmma f16 f16", 8, ("f16",) * 3, few, smem=4096, b=(2048, 128, 256, 0))
+        yield wgmma(f"wgmma {t}", 8, ("f32", t, t), few)
+    yield wgmma("wgmma f16 f16", 8, ("f16",) * 3, few)
     for x in ("e4m3", "e5m2"):
         for y in ("e4m3", "e5m2"):
-            yield wgmma(f"wgmma {x} {y}", 8, ("f32", x, y), few if x == y else FEW, smem=4096, b=(2048, 128, 256, 0))
-    yield wgmma("wgmma e4m3 f16", 8, ("f16", "e4m3", "e4m3"), FEW, smem=4096, b=(2048, 128, 256, 0))
+            yield wgmma(f"wgmma {x} {y}", 8, ("f32", x, y), few if x == y else ("wide",))
+    yield wgmma("wgmma e4m3 f16", 8, ("f16", "e4m3", "e4m3"), ("wide",))
     for x in ("s8", "u8"):
         for y in ("s8", "u8"):
-            yield wgmma(f"wgmma {x} {y}", 8, ("s32", x, y), ("whole",), smem=4096, b=(2048, 128, 256, 0))
+            yield wgmma(f"wgmma {x} {y}", 8, ("s32", x, y), ("whole",))
     for n in (16, 24, 96, 256):
-        yield wgmma(f"wgmma n{n}", n, ("f32", "f16", "f16"), ("whole",), smem=16384, b=(4096, 128, 256, 0), out="bytes" if n > 16 else "words", values=SIGNS)
-    yield wgmma("wgmma not d", 8, ("f32", "f16", "f16"), ("like",), smem=4096, b=(2048, 128, 256, 0), scale_d=0)
-    yield wgmma("wgmma minus a", 8, ("f32", "f16", "f16"), ("like",), smem=4096, b=(2048, 128, 256, 0), tail="-1, 1, 0, 0")
-    yield wgmma("wgmma minus b", 8, ("f32", "f16", "f16"), ("special",), smem=4096, b=(2048, 128, 256, 0), tail="1, -1, 0, 0")
+        yield wgmma(f"wgmma n{n}", n, ("f32", "f16", "f16"), ("whole",), smem=16384, b=(4096, 128, 256, 0), out="bytes", values=SIGNS)
+    yield wgmma("wgmma not d", 8, ("f32", "f16", "f16"), ("like",), scale_d=0)
+    yield wgmma("wgmma minus a", 8, ("f32", "f16", "f16"), ("like",), tail="-1, 1, 0, 0")
+    yield wgmma("wgmma minus b", 8, ("f32", "f16", "f16"), ("special",), tail="1, -1, 0, 0")
     for t in ("f16", "bf16", "tf32", "e4m3", "s8"):
-        yield wgmma(f"wgmma registers {t}", 8, ("s32" if t == "s8" else "f32", t, t), ("whole", "like") if t != "s8" else ("whole",), smem=4096, b=(2048, 128, 256, 0), registers=True)
+        yield wgmma(f"wgmma registers {t}", 8, ("s32" if t == "s8" else "f32", t, t), ("like",) if t != "s8" else ("whole",), registers=True)
 
 
 def raw():
@@ -246,9 +244,9 @@ def raw():
         if name in wanted:
             yield mma(f"raw mma {name}", *rest, RAW)
     for t in ("f16", "bf16", "tf32", "e4m3", "e5m2"):
-        yield wgmma(f"raw wgmma {t}", 8, ("f32", t, t), RAW[:56], smem=4096, b=(2048, 128, 256, 0))
-    yield wgmma("raw wgmma f16 f16", 8, ("f16",) * 3, RAW[:56], smem=4096, b=(2048, 128, 256, 0))
-    yield wgmma("raw wgmma e4m3 f16", 8, ("f16", "e4m3", "e4m3"), RAW[:56], smem=4096, b=(2048, 128, 256, 0))
+        yield wgmma(f"raw wgmma {t}", 8, ("f32", t, t), RAW[:56])
+    yield wgmma("raw wgmma f16 f16", 8, ("f16",) * 3, RAW[:56])
+    yield wgmma("raw wgmma e4m3 f16", 8, ("f16", "e4m3", "e4m3"), RAW[:56])
 
 
 def probes():

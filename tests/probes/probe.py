@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Probes: small kernels whose results are recorded on a GPU, and the files they are recorded in (README.md)."""
 import struct
+import zlib
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def write(path, probes, remarks=()):
         lines += [p.map.line()] if p.map else []
         lines += [f"in {data} {p.scratch}", result, "end"]
         out.append(("\n".join(lines) + "\n").encode())
-    path.write_bytes(b"".join(out))
+    path.write_bytes(zlib.compress(b"".join(out), 9))
 
 
 # ---- Points -------------------------------------------------------------------------------------
