@@ -52,7 +52,9 @@ static uint32_t element(const tk_sim_inst *i, const operands *o, unsigned row, u
         return tk_sim_mma_dot_int(c, o->ia[row], o->ib[col], k,
                                   tk_sim_has(i, TK_SIM_MOD_SATFINITE));
     }
-    return tk_sim_mma_dot((tk_sim_type)i->type[0], c, o->a[row], o->b[col], k);
+    tk_sim_mma_types t = {(tk_sim_type)i->type[0], (tk_sim_type)i->type[1], (tk_sim_type)i->type[2],
+                          false};
+    return tk_sim_mma_dot(t, c, o->a[row], o->b[col], k);
 }
 
 static tk_sim_flow run_mma(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {

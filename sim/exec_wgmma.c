@@ -86,6 +86,7 @@ void tk_sim_wgmma_compute(tk_sim_warp *w, const tk_sim_flight *f) {
     operands o;
     collect(w, f, &o);
     tk_sim_type t = (tk_sim_type)i->type[0];
+    tk_sim_mma_types types = {t, (tk_sim_type)i->type[1], (tk_sim_type)i->type[2], true};
     unsigned half = t == TK_SIM_F16, k = depth(i);
     for (unsigned r = 0; r < tk_sim_count_of(i, 0); r++) {
         uint64_t *d = tk_sim_put(w, tk_sim_operand(i, 0) + r);
@@ -94,13 +95,13 @@ void tk_sim_wgmma_compute(tk_sim_warp *w, const tk_sim_flight *f) {
             unsigned row = l / 4 + 8 * (two % 2), col = 8 * (two / 2) + l % 4 * 2;
             uint32_t x = f->adds ? (uint32_t)d[l] : 0;
             if (half) {
-                uint32_t low = tk_sim_mma_dot(t, x & 0xffff, o.a[row], o.b[col], k);
-                d[l] = tk_sim_mma_dot(t, x >> 16, o.a[row], o.b[col + 1], k) << 16 | low;
+                uint32_t low = tk_sim_mma_dot(types, x & 0xffff, o.a[row], o.b[col], k);
+                d[l] = tk_sim_mma_dot(types, x >> 16, o.a[row], o.b[col + 1], k) << 16 | low;
             } else if (t == TK_SIM_S32) {
                 d[l] = tk_sim_mma_dot_int(x, o.ia[row], o.ib[col + r % 2], k,
                                           tk_sim_has(i, TK_SIM_MOD_SATFINITE));
             } else {
-                d[l] = tk_sim_mma_dot(t, x, o.a[row], o.b[col + r % 2], k);
+                d[l] = tk_sim_mma_dot(types, x, o.a[row], o.b[col + r % 2], k);
             }
         }
     }

@@ -7,10 +7,9 @@
 #include <math.h>
 
 enum {
-    STEP = 16, // products that are added at once
-    GUARD = 2, // bits of the unit below those of an f32
-    F32_BITS = 24,
-    LEAST = -149 // exponent of the least f32
+    BITS = 25,    // of the unit below the greatest term
+    BITS_F8 = 13, // of f8 in wgmma
+    NONE = -100000
 };
 
 float tk_sim_mma_float(tk_sim_type t, uint32_t bits) {
@@ -46,53 +45,102 @@ void tk_sim_mma_rows(const tk_sim_warp *w, const tk_sim_arg *a, unsigned n, tk_s
     }
 }
 
-// e with 2^e <= |x| < 2^(e + 1); x is neither 0 nor subnormal in f64.
-static int exponent_of(double x) { return (int)(tk_f64_bits(x) >> 52 & 0x7ff) - 1023; }
-
 static double power(int e) { return tk_f64_of_bits((uint64_t)(e + 1023) << 52); }
 
-// The sum of terms, cut to the unit; NaN and infinities as IEEE has them.
-static double cut_sum(const double *term, unsigned n) {
-    int most = LEAST;
-    double special = 0;
-    for (unsigned k = 0; k < n; k++) {
-        if (!isfinite(term[k])) {
-            special += term[k];
-        } else if (term[k] != 0 && exponent_of(term[k]) > most) {
-            most = exponent_of(term[k]);
-        }
-    }
-    if (special != 0) { // an infinity or NaN
-        return special;
-    }
-    int unit = most - (F32_BITS - 1) - GUARD;
-    double scale = power(-unit), sum = 0;
-    bool minus = true; // a sum of nothing but -0 is -0
-    for (unsigned k = 0; k < n; k++) {
-        minus = minus && signbit(term[k]);
-        sum += (double)(int32_t)(term[k] * scale); // less than 2^26
-    }
-    return sum == 0 && minus ? -0.0 : sum * power(unit);
+// The exponent of the least normal number.
+static int least_exponent(tk_sim_type t) {
+    return t == TK_SIM_F16 || t == TK_SIM_E5M2 ? -14 : t == TK_SIM_E4M3 ? -6 : -126;
 }
 
-uint32_t tk_sim_mma_dot(tk_sim_type t, uint32_t sum, const float *x, const float *y, unsigned n) {
-    bool half = t == TK_SIM_F16;
-    double s = tk_sim_widen(t, sum, false);
-    for (unsigned from = 0; from < n; from += STEP) {
-        double term[STEP + 1] = {s};
-        unsigned m = n - from < STEP ? n - from : STEP;
-        for (unsigned k = 0; k < m; k++) {
-            term[k + 1] = (double)x[from + k] * (double)y[from + k];
-        }
-        s = cut_sum(term, m + 1);
-        // What is too great is infinite, though it is cut.
-        bool nearest = half || !(fabs(s) < power(128));
-        uint64_t bits =
-            tk_sim_narrow(t, s, nearest ? TK_SIM_ROUND_NEAREST : TK_SIM_ROUND_ZERO, false);
-        sum = (uint32_t)bits;
-        s = tk_sim_widen(t, bits, false);
+static bool is_f8(tk_sim_type t) { return t == TK_SIM_E4M3 || t == TK_SIM_E5M2; }
+
+// As the format stores it.
+static int stored_exponent(float x, int least) {
+    int e = (int)(tk_f32_bits(x) >> 23 & 0xff) - 127;
+    return e > least ? e : least;
+}
+
+// Infinities and NaN as IEEE has them.
+static float special_sum(float s, const float *x, const float *y, unsigned n) {
+    double sum = isfinite(s) ? 0 : (double)s;
+    for (unsigned k = 0; k < n; k++) {
+        double p = (double)x[k] * (double)y[k];
+        sum += isfinite(p) ? 0 : p;
     }
-    return sum;
+    return (float)sum;
+}
+
+// s + x[0] y[0] + ..., cut to the unit. False: there are infinities or NaN.
+static bool cut_sum(tk_sim_mma_types t, float s, const float *x, const float *y, unsigned n,
+                    unsigned bits, double *sum) {
+    int lx = least_exponent(t.a), ly = least_exponent(t.b);
+    int most = s != 0 ? stored_exponent(s, least_exponent(t.d)) : NONE;
+    double term[TK_SIM_MMA_MOST];
+    bool finite = isfinite(s) != 0, minus = signbit(s) != 0; // a sum of nothing but -0 is -0
+    for (unsigned k = 0; k < n; k++) {
+        term[k] = (double)x[k] * (double)y[k];
+        finite = finite && isfinite(term[k]);
+        minus = minus && signbit(term[k]);
+        if (term[k] != 0) {
+            int e = stored_exponent(x[k], lx) + stored_exponent(y[k], ly);
+            most = e > most ? e : most;
+        }
+    }
+    if (!finite || most == NONE) {
+        *sum = minus ? -0.0 : 0.0;
+        return finite;
+    }
+    double scale = power((int)bits - most);
+    int64_t units = (int64_t)((double)s * scale);
+    for (unsigned k = 0; k < n; k++) {
+        units += (int64_t)(term[k] * scale);
+    }
+    *sum = (double)units * power(most - (int)bits);
+    return true;
+}
+
+// Without what is below so many bits after the first.
+static double cut_bits(double x, unsigned bits) {
+    return x == 0 ? x : tk_f64_of_bits(tk_f64_bits(x) & ~UINT64_C(0) << (52 - bits));
+}
+
+static uint32_t rounded(tk_sim_type t, double x) {
+    // What is too great is infinite, though it is cut.
+    bool nearest = t == TK_SIM_F16 || !(fabs(x) < power(128));
+    return (uint32_t)tk_sim_narrow(t, x, nearest ? TK_SIM_ROUND_NEAREST : TK_SIM_ROUND_ZERO, false);
+}
+
+static uint32_t dot(tk_sim_mma_types t, uint32_t sum, const float *x, const float *y, unsigned n) {
+    bool short_sum = t.group && is_f8(t.a);
+    float s = (float)tk_sim_widen(t.d, sum, false);
+    double r;
+    if (!cut_sum(t, s, x, y, n, short_sum ? BITS_F8 : BITS, &r)) {
+        return rounded(t.d, (double)special_sum(s, x, y, n));
+    }
+    return rounded(t.d, short_sum && t.d == TK_SIM_F32 ? cut_bits(r, BITS_F8) : r);
+}
+
+// f8 in mma.sync.
+static uint32_t dot_f8(tk_sim_mma_types t, uint32_t sum, const float *x, const float *y,
+                       unsigned n) {
+    uint32_t s = 0;
+    for (unsigned first = 0; first < 4; first += 2) {
+        float px[TK_SIM_MMA_MOST], py[TK_SIM_MMA_MOST];
+        for (unsigned k = 0; k < n / 2; k++) {
+            unsigned from = k / 2 * 4 + first + k % 2;
+            px[k] = x[from];
+            py[k] = y[from];
+        }
+        tk_sim_mma_types halves = {t.d, TK_SIM_F16, TK_SIM_F16, false};
+        s = dot(halves, s, px, py, n / 2);
+    }
+    double total = tk_sim_widen(t.d, s, false) + tk_sim_widen(t.d, sum, false);
+    return (uint32_t)tk_sim_narrow(t.d, total, TK_SIM_ROUND_NEAREST, false);
+}
+
+uint32_t tk_sim_mma_dot(tk_sim_mma_types t, uint32_t sum, const float *x, const float *y,
+                        unsigned n) {
+    return is_f8(t.a) && !t.group ? dot_f8(t, sum, x, y, n) : dot(t, sum, x, y, n);
 }
 
 uint32_t tk_sim_mma_dot_int(uint32_t sum, const int32_t *x, const int32_t *y, unsigned n,

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of products as tensor cores form them.
 //
-// Products are exact. A sum of floats is formed in steps of some products: in each, the products
-// and the sum so far are cut, toward zero, to multiples of a unit that the greatest of them fixes,
-// and added exactly; the result is cut to f32 again, or rounded to f16. This is how public
-// measurements describe the hardware; the bits of a GPU may differ in the last places. Where all
-// terms are integers below 2^24, as in any exact case, the result is exact.
+// This is what an H200 does, bit for bit, as far as tests/data shows. Products are exact. They and
+// the sum so far are cut, toward zero, to multiples of a unit, and added exactly. The greatest of
+// them fixes the unit: 2^-25 of its exponent, which of a product is the sum of its factors', which
+// of a subnormal is that of the least normal number. All products of an instruction are added at
+// once. The sum is cut to f32, or rounded to f16.
+//
+// f8 in wgmma: the unit is 2^-13 of the greatest, and the result has no more bits than that. f8 in
+// mma.sync: products whose k % 4 is below 2 are added to 0 as if they were f16, the others to the
+// sum of these, and to that the accumulator is added as by add.rn.
 #ifndef TK_SIM_MMA_H
 #define TK_SIM_MMA_H
 
@@ -13,9 +17,14 @@
 
 enum { TK_SIM_MMA_MOST = 32 }; // products of one sum
 
-// sum + x[0] y[0] + ... of elements in floats of at most 32 bits; `sum` is f32 or f16 (by t), the
-// result too. tf32: the operands are cut first.
-uint32_t tk_sim_mma_dot(tk_sim_type t, uint32_t sum, const float *x, const float *y, unsigned n);
+typedef struct tk_sim_mma_types {
+    tk_sim_type d, a, b; // of the sum: f32 or f16; of the factors
+    bool group;          // wgmma
+} tk_sim_mma_types;
+
+// sum + x[0] y[0] + ...: the bits of the sum. tf32: the operands are cut first.
+uint32_t tk_sim_mma_dot(tk_sim_mma_types t, uint32_t sum, const float *x, const float *y,
+                        unsigned n);
 // The same of integers; satfinite clamps.
 uint32_t tk_sim_mma_dot_int(uint32_t sum, const int32_t *x, const int32_t *y, unsigned n,
                             bool satfinite);
