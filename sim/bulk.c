@@ -98,7 +98,7 @@ static void reduce(const tk_sim_bulk *x, unsigned char *to, const unsigned char 
         uint64_t old = 0, y = 0;
         memcpy(&old, to + k, size);
         memcpy(&y, from + k, size);
-        old = tk_sim_combine(x->inst, x->type, old, y, x->kind == TK_SIM_BULK_STORE);
+        old = tk_sim_combine(x->inst, x->type, old, y, TK_SIM_ADDER_COPY);
         memcpy(to + k, &old, size);
     }
 }

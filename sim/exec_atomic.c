@@ -23,15 +23,21 @@ static uint64_t int_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, ui
                                             : old;
 }
 
-// An f32 addition in global memory flushes subnormal operands and results, by sign; in shared
-// memory it does not.
+// An f32 addition by an atomic in global memory flushes subnormal operands and results, by sign; in
+// shared memory and by copies it does not. A NaN of f64 that comes out of global memory's adder is
+// as it went in.
 static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x,
-                             bool global) {
+                             tk_sim_adder by) {
     if (tk_sim_has(i, TK_SIM_MOD_ADD)) {
-        bool flush = global && t == TK_SIM_F32;
+        bool flush = by == TK_SIM_ADDER_ATOM && t == TK_SIM_F32;
+        if (t == TK_SIM_F64) {
+            uint64_t nan = tk_sim_f64_nan(0, x, old);
+            double sum = tk_f64_of_bits(old) + tk_f64_of_bits(x);
+            bool raw = by != TK_SIM_ADDER_THREAD && (tk_sim_is_nan(t, old) || tk_sim_is_nan(t, x));
+            return raw ? (tk_sim_is_nan(t, x) ? x : old) : sum != sum ? nan : tk_f64_bits(sum);
+        }
         double a = tk_sim_widen(t, old, flush), b = tk_sim_widen(t, x, flush);
-        double sum = t == TK_SIM_F64 ? a + b : tk_fma_to_odd(a, 1, b);
-        uint64_t bits = tk_sim_narrow(t, sum, TK_SIM_ROUND_NEAREST, false);
+        uint64_t bits = tk_sim_narrow(t, tk_fma_to_odd(a, 1, b), TK_SIM_ROUND_NEAREST, false);
         return flush ? tk_sim_flush(t, bits) : bits;
     }
     bool nx = tk_sim_is_nan(t, x), no = tk_sim_is_nan(t, old);
@@ -43,17 +49,17 @@ static uint64_t float_result(const tk_sim_inst *i, tk_sim_type t, uint64_t old, 
 }
 
 uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x,
-                        bool global) {
+                        tk_sim_adder by) {
     bool swaps = tk_sim_has(i, TK_SIM_MOD_EXCH);
     if (tk_sim_types[t].kind != 'f' || swaps) {
         return int_result(i, t, old, x);
     }
     if (t == TK_SIM_F16X2 || t == TK_SIM_BF16X2) {
         tk_sim_type half = t == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
-        return float_result(i, half, old & 0xffff, x & 0xffff, global) |
-               float_result(i, half, old >> 16 & 0xffff, x >> 16 & 0xffff, global) << 16;
+        return float_result(i, half, old & 0xffff, x & 0xffff, by) |
+               float_result(i, half, old >> 16 & 0xffff, x >> 16 & 0xffff, by) << 16;
     }
-    return float_result(i, t, old, x, global);
+    return float_result(i, t, old, x, by);
 }
 
 // dest, other NULL: there is none.
@@ -70,10 +76,11 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, u
             return TK_SIM_FAULT;
         }
         uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
-        bool global = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL;
+        tk_sim_adder by = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL ? TK_SIM_ADDER_ATOM
+                                                                              : TK_SIM_ADDER_THREAD;
         memcpy(&old, p, bytes);
         uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old)
-                             : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x[l] & keep, global);
+                             : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x[l] & keep, by);
         memcpy(p, &now, bytes);
         if (dest) {
             dest[l] = old;

@@ -172,7 +172,7 @@ static tk_sim_flow testp_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
                   : tk_sim_has(i, TK_SIM_MOD_INFINITE)   ? inf
                   : tk_sim_has(i, TK_SIM_MOD_NUMBER)     ? !nan
                   : tk_sim_has(i, TK_SIM_MOD_NOTANUMBER) ? nan
-                  : tk_sim_has(i, TK_SIM_MOD_NORMAL)     ? e != 0 && e != exponent
+                  : tk_sim_has(i, TK_SIM_MOD_NORMAL)     ? e != exponent && (e != 0 || f == 0)
                                                          : e == 0 && f != 0;
         bits |= (uint32_t)is << l;
     }

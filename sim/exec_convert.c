@@ -59,6 +59,10 @@ static uint64_t int_to_float(const tk_sim_inst *i, tk_sim_type to, tk_sim_type f
     return tk_sim_narrow(to, odd, mode, false);
 }
 
+static unsigned fraction_bits(tk_sim_type t) {
+    return t == TK_SIM_F64 ? 52 : t == TK_SIM_F32 ? 23 : t == TK_SIM_F16 ? 10 : 7;
+}
+
 static double whole(double x, tk_sim_round mode) {
     switch (mode) {
     case TK_SIM_ROUND_ZERO:
@@ -94,11 +98,32 @@ static bool to_whole(const tk_sim_inst *i) {
            tk_sim_has(i, TK_SIM_MOD_RMI) || tk_sim_has(i, TK_SIM_MOD_RPI);
 }
 
+// From or to f64 a NaN keeps its sign and as much of its payload as there is room for, and becomes
+// quiet; bf16 is the upper half of an f32; else it becomes canonical.
+static uint64_t converted_nan(tk_sim_type to, tk_sim_type from, bool ftz, uint64_t x) {
+    if (to == TK_SIM_F32 && from == TK_SIM_BF16) {
+        return x << 16;
+    }
+    if (from != TK_SIM_F64 && to != TK_SIM_F64) {
+        return tk_sim_nan(to);
+    }
+    x = ftz && from == TK_SIM_F32 ? tk_sim_nan(from) : x;
+    unsigned bits = tk_sim_types[from].bits, to_bits = tk_sim_types[to].bits;
+    unsigned man = fraction_bits(from), to_man = fraction_bits(to);
+    uint64_t payload = (x & ((UINT64_C(1) << man) - 1)) << (64 - man) >> (64 - to_man);
+    uint64_t ones = (UINT64_C(1) << (to_bits - 1 - to_man)) - 1;
+    return (x >> (bits - 1) & 1) << (to_bits - 1) | ones << to_man | UINT64_C(1) << (to_man - 1) |
+           payload;
+}
+
 static uint64_t float_to_float(const tk_sim_inst *i, tk_sim_type to, tk_sim_type from, uint64_t x) {
     tk_sim_round mode = tk_sim_round_of(i);
     bool ftz = tk_sim_has(i, TK_SIM_MOD_FTZ);
-    double v = tk_sim_widen(from, x, ftz);
+    double v = tk_sim_widen(from, x, ftz && from == TK_SIM_F32);
     uint64_t r = x;
+    if (v != v && !tk_sim_has(i, TK_SIM_MOD_SAT)) {
+        return converted_nan(to, from, ftz, x);
+    }
     if (to_whole(i)) {
         r = tk_sim_narrow(to, whole(v, mode), TK_SIM_ROUND_NEAREST, false);
     } else if (to != from) {
@@ -180,7 +205,7 @@ tk_sim_exec *tk_sim_bind_cvt(const tk_sim_inst *i) {
 static uint64_t narrowed(const tk_sim_inst *i, tk_sim_type t, double x) {
     bool f8 = t == TK_SIM_E4M3 || t == TK_SIM_E5M2;
     bool finite = f8 || tk_sim_has(i, TK_SIM_MOD_SATFINITE);
-    x = tk_sim_has(i, TK_SIM_MOD_RELU) && x < 0 ? 0 : x;
+    x = tk_sim_has(i, TK_SIM_MOD_RELU) && x <= 0 ? 0 : x;
     return tk_sim_narrow(t, x, tk_sim_round_of(i), finite);
 }
 
@@ -220,7 +245,19 @@ TK_SIM_UNARY(f8_to_half, uint64_t, uint64_t, from_f8(i, x))
 TK_SIM_BIND_ONE(cvt_from_f8, f8_to_half)
 
 TK_SIM_UNARY(to_tf32, uint64_t, uint32_t, narrowed(i, TK_SIM_TF32, f32_value(x)))
-TK_SIM_BIND_ONE(cvt_tf32, to_tf32)
+// .rna adds half a unit to the bits and drops the rest, of infinity and NaN too; .satfinite goes
+// back by a unit from there.
+static uint32_t tf32_away(const tk_sim_inst *i, uint32_t x) {
+    uint32_t r = (x + 0x1000) & ~UINT32_C(0x1fff);
+    bool past = (r & 0x7f800000) == 0x7f800000;
+    return past && tk_sim_has(i, TK_SIM_MOD_SATFINITE) ? r - 0x2000 : r;
+}
+TK_SIM_UNARY(to_tf32_away, uint32_t, uint32_t, tf32_away(i, x))
+tk_sim_exec *tk_sim_bind_cvt_tf32(const tk_sim_inst *i) {
+    return !tk_sim_has(i, TK_SIM_MOD_RNA)   ? to_tf32
+           : tk_sim_has(i, TK_SIM_MOD_RELU) ? NULL
+                                            : to_tf32_away;
+}
 
 // Two integers, saturated to a byte or a half word, with the first in the upper part.
 static uint64_t packed(const tk_sim_inst *i, uint64_t high, uint64_t low_part) {

@@ -69,7 +69,10 @@ static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_
     double x = tk_sim_widen(t, a, ftz), y = tk_sim_widen(t, b, ftz), z = tk_sim_widen(t, c, ftz);
     uint64_t r;
     if (t == TK_SIM_F64) {
-        r = tk_sim_narrow(t, mode ? in_mode(op, x, y, z, mode) : plain(op, x, y, z), mode, false);
+        double exact = mode ? in_mode(op, x, y, z, mode) : plain(op, x, y, z);
+        bool first = op == DIV && tk_sim_is_nan(t, a);
+        return exact == exact ? tk_f64_bits(exact)
+                              : tk_sim_f64_nan(first ? 0 : a, first ? 0 : b, first ? a : c);
     } else {
         double exact = odd_result(op, x, y, z);
         bool cancels = exact == 0 && (op == ADD || op == SUB || op == FMA);
@@ -82,7 +85,9 @@ static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_
                                        : z;
             exact = signbit(sum) || signbit(other) ? -0.0 : 0.0;
         }
-        r = tk_sim_narrow(t, exact, mode, false);
+        // A result is flushed by what it was before it was rounded.
+        r = ftz && fabs(exact) < 0x1p-126 ? tk_sim_narrow(t, copysign(0, exact), mode, false)
+                                          : tk_sim_narrow(t, exact, mode, false);
     }
     r = ftz ? tk_sim_flush(t, r) : r;
     return tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
@@ -154,9 +159,17 @@ static uint64_t sign_of(const tk_sim_inst *i) {
 static uint64_t flushed(const tk_sim_inst *i, uint64_t x) {
     return tk_sim_has(i, TK_SIM_MOD_FTZ) ? tk_sim_flush((tk_sim_type)i->type[0], x) : x;
 }
-TK_SIM_UNARY(any_fneg, uint64_t, uint64_t, flushed(i, x) ^ sign_of(i))
+// neg and abs make NaN canonical, of f64 quiet with the sign that it has.
+static uint64_t with_sign(const tk_sim_inst *i, uint64_t x, uint64_t flip, uint64_t clear) {
+    tk_sim_type t = (tk_sim_type)i->type[0];
+    if (tk_sim_is_nan(t, x)) {
+        return t == TK_SIM_F64 ? tk_sim_f64_nan(x, 0, 0) : tk_sim_nan(t);
+    }
+    return (flushed(i, x) ^ flip) & ~clear;
+}
+TK_SIM_UNARY(any_fneg, uint64_t, uint64_t, with_sign(i, x, sign_of(i), 0))
 tk_sim_exec *tk_sim_bind_fneg(const tk_sim_inst *i) { return exists(i) ? any_fneg : NULL; }
-TK_SIM_UNARY(any_fabs, uint64_t, uint64_t, flushed(i, x) & ~sign_of(i))
+TK_SIM_UNARY(any_fabs, uint64_t, uint64_t, with_sign(i, x, 0, sign_of(i)))
 tk_sim_exec *tk_sim_bind_fabs(const tk_sim_inst *i) { return exists(i) ? any_fabs : NULL; }
 TK_SIM_BINARY(any_copysign, uint64_t, uint64_t, (x & sign_of(i)) | (y & ~sign_of(i)))
 TK_SIM_BIND_ONE(copysign, any_copysign)
@@ -175,7 +188,7 @@ static uint64_t pick(const tk_sim_inst *i, uint64_t x, uint64_t y, bool max) {
     }
     bool nx = tk_sim_is_nan(t, x), ny = tk_sim_is_nan(t, y);
     if ((nx && ny) || ((nx || ny) && tk_sim_has(i, TK_SIM_MOD_NAN_))) {
-        return tk_sim_nan(t);
+        return t == TK_SIM_F64 ? tk_sim_f64_nan(0, x, y) : tk_sim_nan(t);
     }
     if (nx || ny) {
         return (nx ? y : x) | result_sign;

@@ -61,19 +61,18 @@ static uint64_t one(const tk_sim_inst *i, operation op, uint64_t a, uint64_t b, 
         b = tk_sim_flush(t, b);
         c = tk_sim_flush(t, c);
     }
-    if (op == NEG) {
-        return a ^ 0x8000;
-    }
-    if (op == ABS) {
-        return a & 0x7fff;
+    if (op == NEG || op == ABS) {
+        return tk_sim_is_nan(t, a) ? tk_sim_nan(t) : op == NEG ? a ^ 0x8000 : a & 0x7fff;
     }
     if (op == MIN || op == MAX) {
         return pick(i, t, a, b, op == MAX);
     }
     double x =
         value(op, tk_sim_widen(t, a, false), tk_sim_widen(t, b, false), tk_sim_widen(t, c, false));
-    uint64_t r = tk_sim_narrow(t, x, TK_SIM_ROUND_NEAREST, false);
-    r = tk_sim_has(i, TK_SIM_MOD_FTZ) ? tk_sim_flush(t, r) : r;
+    // A result is flushed by what it was before it was rounded.
+    bool flushes =
+        tk_sim_has(i, TK_SIM_MOD_FTZ) && fabs(x) < (t == TK_SIM_F16 ? 0x1p-14 : 0x1p-126);
+    uint64_t r = tk_sim_narrow(t, flushes ? copysign(0, x) : x, TK_SIM_ROUND_NEAREST, false);
     r = tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
     return tk_sim_has(i, TK_SIM_MOD_RELU) && (r & 0x8000) ? 0 : r;
 }

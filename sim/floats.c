@@ -56,6 +56,14 @@ uint64_t tk_sim_nan(tk_sim_type t) {
     return t == TK_SIM_TF32 ? nan << 13 : nan;
 }
 
+uint64_t tk_sim_f64_nan(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t quiet = UINT64_C(1) << 51;
+    return tk_f64_is_nan_bits(c)   ? c | quiet
+           : tk_f64_is_nan_bits(b) ? b | quiet
+           : tk_f64_is_nan_bits(a) ? a | quiet
+                                   : UINT64_C(0xfff8000000000000);
+}
+
 uint64_t tk_sim_flush(tk_sim_type t, uint64_t bits) {
     uint64_t exponent = t == TK_SIM_F32 ? 0x7f800000 : t == TK_SIM_F16 ? 0x7c00 : 0;
     uint64_t sign = t == TK_SIM_F32 ? 0x80000000 : 0x8000;

@@ -28,6 +28,9 @@ uint64_t tk_sim_flush(tk_sim_type t, uint64_t bits);
 uint64_t tk_sim_saturate(tk_sim_type t, uint64_t bits);
 bool tk_sim_is_nan(tk_sim_type t, uint64_t bits);
 uint64_t tk_sim_nan(tk_sim_type t); // canonical
+// The NaN that an f64 operation on these gives: the last NaN among them, made quiet, else the
+// default one, which is negative.
+uint64_t tk_sim_f64_nan(uint64_t a, uint64_t b, uint64_t c);
 
 // Near a result s that was rounded to nearest, whose exact value minus s has the sign of `rest`:
 // the exact value rounded to odd, which can be rounded again to a shorter format without harm.

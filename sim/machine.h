@@ -364,7 +364,13 @@ bool tk_sim_bulk_barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
 // mbarriers; then it is issued. mask 0: no multicast.
 bool tk_sim_bulk_load(tk_sim_bulk *x, uint64_t to, uint64_t barrier, bool multicast, uint32_t mask);
 // x + y, and so on, as the instruction says, in global memory or in shared; and whether it exists.
-uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x, bool global);
+typedef enum tk_sim_adder { // who adds floats: they differ in subnormals and NaN
+    TK_SIM_ADDER_THREAD,    // in shared memory
+    TK_SIM_ADDER_ATOM,      // atomics in global memory
+    TK_SIM_ADDER_COPY       // bulk copies
+} tk_sim_adder;
+uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint64_t x,
+                        tk_sim_adder by);
 bool tk_sim_combines(const tk_sim_inst *i, tk_sim_type t, bool global);
 
 // Whether the warp may use the tensor map at this address of global memory: where it was changed,

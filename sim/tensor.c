@@ -214,8 +214,9 @@ void tk_sim_tensor_convert(const tk_sim_tensor *t, unsigned char *element, bool 
         return;
     }
     if (!inside) {
-        memset(element, t->nan_fill ? 0xff : 0, t->element);
-        element[t->element - 1] &= 0x7f;
+        for (uint32_t k = 0; k < t->element; k++) { // 7ff7 again and again
+            element[k] = !t->nan_fill ? 0 : k % 2 ? 0x7f : 0xf7;
+        }
         return;
     }
     uint32_t x;
