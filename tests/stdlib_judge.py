@@ -57,7 +57,7 @@ def judge_softmax(x, dtype, layout="dense", **defines):
     rows, n = x.shape
     xin = In(x, dtype, layout)
     p, log_p, m, s, far, weighted = softmax_reference(xin.f64())
-    parts = tiles(n, defines, 8192)
+    parts = tiles(n, defines, 16384)
     y = Out(x.shape, dtype, layout)
     launch(kernel("std/softmax.tk", "softmax", **defines), x=xin, y=y)
     relative = sum_error(n, parts, weighted) + FN + U * (far + 1)
@@ -101,7 +101,7 @@ def judge_layernorm(x, dtype, layout="dense", weights=True, eps=1e-5, wtype=None
     args = {} if eps == 1e-5 else {"eps": eps}
     launch(kernel("std/norm.tk", "layernorm", **defines), x=xin, y=y, w=w, b=b, **args)
     want, bound = layernorm_reference(xin.f64(), w.f64() if weights else 1.0, b.f64() if weights else 0.0,
-                                      float(np.float32(eps)), tiles(n, defines, 8192))
+                                      float(np.float32(eps)), tiles(n, defines, 16384))
     close(y.f64(), want, bound, dtype, "layernorm")
     return y.f64()
 
@@ -119,7 +119,7 @@ def judge_rmsnorm(x, dtype, layout="dense", weights=True, residual=False, eps=1e
     r = 1 / np.sqrt((t * t).mean(axis=1, keepdims=True) + float(np.float32(eps)))
     want = t * r * (w.f64() if weights else 1.0)
     rounded = U if residual else 0.0
-    parts = tiles(n, defines, 8192)
+    parts = tiles(n, defines, 16384)
     close(y.f64(), want, np.abs(want) * (0.5 * (n + 6 + parts) * U + FN + 6 * U + 3 * rounded) + TINY, dtype, "rmsnorm")
     if residual:
         close(total.f64(), t, U * np.abs(t), dtype, "total")

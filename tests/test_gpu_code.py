@@ -239,6 +239,16 @@ def check_guards(assembler):
         check(re.search(r"done: .*\[registers-bounded\]", notes), f"guards: {notes}")
 
 
+def check_longest_rows():
+    """The shipped row kernels at the greatest size there is: a power of two next to it is none."""
+    for file, names in (("softmax", ("softmax", "log_softmax")), ("norm", ("layernorm", "rmsnorm")), ("cross_entropy", ("cross_entropy",)),
+                        ("select", ("argmax_rows", "topk_rows")), ("scan", ("cumsum_rows",))):
+        for name in names:
+            k = ("-D", "K=8") if name == "topk_rows" else ()
+            ptx, _ = tkc(f"std/{file}.tk", "--kernel", name, "-D", "T=f32", *k, "--dim", f"N={2**31 - 1}", "--emit=ptx")
+            check(".entry" in ptx, f"{name}: rows of 2^31 - 1")
+
+
 def compile_seconds(name, text):
     (FOLDER / name).write_text(text, encoding="utf-8")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -521,6 +531,7 @@ def main():
     check_budget()
     check_guards(assembler)
     check_growth()
+    check_longest_rows()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
