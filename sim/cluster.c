@@ -31,9 +31,8 @@ tk_sim_flow tk_sim_cluster_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
         return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(twice), "barrier-operands",
                            "arrives at the barrier of the cluster again, without a wait between");
     }
-    if (releases) {
-        tk_sim_shadow_release(w, lanes, tk_sim_point_of_cluster(c, c->phase));
-    }
+    (releases ? tk_sim_shadow_release
+              : tk_sim_shadow_release_relaxed)(w, lanes, tk_sim_point_of_cluster(c, c->phase));
     w->came |= lanes;
     w->phase = (w->phase & ~lanes) | (c->phase & 1 ? lanes : 0);
     came(c, (uint32_t)__builtin_popcount(lanes));

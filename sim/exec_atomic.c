@@ -81,6 +81,7 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, u
         memcpy(&old, p, bytes);
         uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old)
                              : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x[l] & keep, by);
+        tk_sim_shadow_flag(w, i, l, p, TK_SIM_ATOMIC);
         memcpy(p, &now, bytes);
         if (dest) {
             dest[l] = old;

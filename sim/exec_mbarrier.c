@@ -150,7 +150,7 @@ static bool look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *
             continue;
         }
         if (last && last != m) {
-            tk_sim_mbarrier_waited(w, lanes, last);
+            tk_sim_mbarrier_waited(w, i, lanes, last);
             lanes = 0;
         }
         last = m;
@@ -158,7 +158,7 @@ static bool look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *
         *done |= 1u << l;
     }
     if (last) {
-        tk_sim_mbarrier_waited(w, lanes, last);
+        tk_sim_mbarrier_waited(w, i, lanes, last);
     }
     return true;
 }
@@ -208,6 +208,9 @@ TK_SIM_BIND_ONE(mbarrier_arrive_copies, run_arrive_copies)
 static tk_sim_flow run_fence_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)i;
     tk_sim_mbarrier_fence(w, mask);
+    if (w->grid->program->flags) {
+        tk_sim_shadow_fence(w, mask);
+    }
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(fence_mbarrier_init, run_fence_init)

@@ -52,6 +52,9 @@ static tk_sim_flow run_ld(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
         if (!p) {
             return TK_SIM_FAULT;
         }
+        if (i->strong) {
+            tk_sim_shadow_flag(w, i, l, p, TK_SIM_READ);
+        }
         for (unsigned k = 0; k < n; k++) {
             tk_sim_put(w, &i->arg[k])[l] = loaded(p + k * bytes, bytes, minus, i->arg[k].bytes);
         }
@@ -75,10 +78,23 @@ static tk_sim_flow run_st(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
         if (!p) {
             return TK_SIM_FAULT;
         }
+        if (i->strong) {
+            tk_sim_shadow_flag(w, i, l, p, TK_SIM_WRITE);
+        }
         memcpy(p, value, n * bytes);
     }
     return TK_SIM_NEXT;
 }
+
+// Between accesses of global memory, which is consistent, it does nothing.
+static tk_sim_flow run_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    (void)i;
+    if (w->grid->program->flags) {
+        tk_sim_shadow_fence(w, mask);
+    }
+    return TK_SIM_NEXT;
+}
+TK_SIM_BIND_ONE(fence, run_fence)
 
 static bool vector_fits(const tk_sim_inst *i, unsigned n) {
     unsigned want = tk_sim_has(i, TK_SIM_MOD_V2)   ? 2

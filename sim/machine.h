@@ -257,6 +257,16 @@ bool tk_sim_shadow_end(tk_sim_block *b);
 void tk_sim_shadow_release(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
+// A strong access of the word at `p`, where that is shared memory: a release hands over the
+// thread's past to whoever acquires from the word later. A fence makes of relaxed ones before it
+// acquires, of those after it releases.
+void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                        const unsigned char *p, tk_sim_access access);
+void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes);
+// The same for points: a relaxed arrival releases what was before the last fence; what a relaxed
+// wait finds, the next fence acquires.
+void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
+void tk_sim_shadow_acquire_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
 
 // ---- Asynchronous copies (async.c)
@@ -308,7 +318,8 @@ bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, t
 const tk_sim_mbarrier *tk_sim_mbarrier_of_wait(const tk_sim_warp *w, const tk_sim_inst *i,
                                                uint32_t lane);
 // The lanes have seen that the phase before the present one is complete.
-void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m);
+void tk_sim_mbarrier_waited(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
+                            const tk_sim_mbarrier *m);
 // What these lanes initialised may be used by asynchronous copies.
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
 

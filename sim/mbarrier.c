@@ -12,6 +12,15 @@ static uint32_t point_of(const tk_sim_cluster *c, const tk_sim_mbarrier *m, uint
     return tk_sim_point_of_mbarrier(c, (uint32_t)(m - c->mbarrier.at), phase);
 }
 
+static bool relaxed(const tk_sim_inst *i) {
+    return i->klass == TK_SIM_CLASS_BARRIER && tk_sim_has(i, TK_SIM_MOD_RELAXED);
+}
+
+static void release(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const tk_sim_mbarrier *m) {
+    (relaxed(i) ? tk_sim_shadow_release_relaxed
+                : tk_sim_shadow_release)(w, 1u << lane, point_of(w->cluster, m, m->phase));
+}
+
 static tk_sim_mbarrier *find(tk_sim_cluster *c, uint32_t offset) {
     for (uint32_t k = 0; k < c->mbarrier.n; k++) {
         if (c->mbarrier.at[k].offset == offset) {
@@ -94,7 +103,7 @@ bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, 
         return false;
     }
     if (more < 0) { // they have come
-        tk_sim_shadow_release(w, 1u << lane, point_of(w->cluster, m, m->phase));
+        release(w, i, lane, m);
         look(w->cluster, m);
     }
     return true;
@@ -110,7 +119,7 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     }
     m->left -= count;
     m->expected -= drop ? count : 0;
-    tk_sim_shadow_release(w, 1u << lane, point_of(w->cluster, m, m->phase));
+    release(w, i, lane, m);
     look(w->cluster, m);
     return true;
 }
@@ -124,6 +133,8 @@ bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, t
     return true;
 }
 
-void tk_sim_mbarrier_waited(tk_sim_warp *w, uint32_t lanes, const tk_sim_mbarrier *m) {
-    tk_sim_shadow_acquire(w, lanes, point_of(w->cluster, m, m->phase - 1));
+void tk_sim_mbarrier_waited(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
+                            const tk_sim_mbarrier *m) {
+    (relaxed(i) ? tk_sim_shadow_acquire_relaxed
+                : tk_sim_shadow_acquire)(w, lanes, point_of(w->cluster, m, m->phase - 1));
 }

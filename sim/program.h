@@ -95,8 +95,9 @@ typedef struct tk_sim_inst {
     uint8_t klass;   // tk_sim_class
     uint8_t guard;   // 0: always, 1: @p, 2: @!p
     uint16_t number; // what stands for # in the pattern
-    bool tracked;    // names a register that a wgmma of the module uses: see wgmma.h
-    bool clock;      // reads a special register that changes as time goes on
+    bool strong;  // an atomic access, or one of several threads: .relaxed, .volatile and the like
+    bool tracked; // names a register that a wgmma of the module uses: see wgmma.h
+    bool clock;   // reads a special register that changes as time goes on
     uint32_t guard_slot;
     uint32_t line;    // of the PTX
     uint32_t loc;     // index into locs; 0: none
@@ -239,6 +240,7 @@ struct tk_sim_program {
     TK_VEC(tk_sim_reloc) relocs;
     TK_VEC(tk_sim_loc) locs;            // 0 is none
     TK_VEC(const char *) files;         // by .file's number; NULL where there is none
+    bool flags;                         // its fences count: strong accesses, relaxed arrivals
     bool warpgroups;                    // it has instructions of warpgroups
     uint64_t global_bytes, const_bytes; // of all variables of a space
     uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on

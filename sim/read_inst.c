@@ -473,6 +473,19 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     return true;
 }
 
+// Accesses by which threads tell each other something.
+static void note_strong(tk_sim_reader *r, tk_sim_inst *i) {
+    static const tk_sim_mod says[] = {TK_SIM_MOD_RELAXED, TK_SIM_MOD_ACQUIRE, TK_SIM_MOD_RELEASE,
+                                      TK_SIM_MOD_VOLATILE, TK_SIM_MOD_MMIO};
+    i->strong = i->klass == TK_SIM_CLASS_ATOMIC;
+    for (size_t k = 0; i->klass == TK_SIM_CLASS_MEMORY && k < sizeof says / sizeof *says; k++) {
+        i->strong = i->strong || tk_sim_has(i, says[k]);
+    }
+    bool relaxed = i->klass == TK_SIM_CLASS_BARRIER && tk_sim_has(i, TK_SIM_MOD_RELAXED);
+    r->program->flags =
+        r->program->flags || relaxed || (i->strong && !tk_sim_has(i, TK_SIM_MOD_GLOBAL));
+}
+
 // Whether there is no such instruction before sm_90: clusters, what bulk copies need, and others.
 static bool needs_sm90(const char *name) {
     static const char *const begin[] = {"barrier.cluster.",
@@ -520,6 +533,7 @@ static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t g
     i.guard = guard;
     i.guard_slot = guard_slot;
     i.loc = r->loc;
+    note_strong(r, &i);
     if (r->program->code.n == TK_SIM_MAX_INSTS) {
         tk_sim_refuse_at(r, i.line, "more than %d instructions", TK_SIM_MAX_INSTS);
     }

@@ -49,6 +49,11 @@ struct tk_sim_shadow {
     row *lane;             // [threads]
     row *warp;             // [threads / 32]
     row *point;            // [points]
+    // Words by which threads tell each other something; NULL until there is one.
+    uint32_t *flag_of; // [nword]: index into flags + 1
+    TK_VEC(row) flags; // what was released there
+    row *seen;         // [threads]: what relaxed accesses have found; acquired by the next fence
+    row *fenced;       // [threads]: the past at the last fence; released by relaxed accesses
 };
 
 struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
@@ -81,6 +86,12 @@ static void forget_rows(struct tk_sim_shadow *s) {
     }
     for (uint32_t k = 0; k < s->points; k++) {
         s->point[k].valid = false;
+    }
+    for (uint32_t k = 0; k < s->flags.n; k++) {
+        s->flags.at[k].valid = false;
+    }
+    for (uint32_t t = 0; s->seen && t < s->threads; t++) {
+        s->seen[t].valid = s->fenced[t].valid = false;
     }
 }
 
@@ -211,6 +222,87 @@ void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes) {
     tick(s, warp, lanes);
 }
 
+// ---- Strong accesses
+
+static void make_flags(struct tk_sim_shadow *s) {
+    if (!s->flag_of) {
+        s->flag_of = TK_NEW_ARRAY(s->arena, uint32_t, s->nword + 1);
+        s->seen = TK_NEW_ARRAY(s->arena, row, s->threads);
+        s->fenced = TK_NEW_ARRAY(s->arena, row, s->threads);
+    }
+}
+
+static row *flag_at(struct tk_sim_shadow *s, uint32_t word) {
+    make_flags(s);
+    if (!s->flag_of[word]) {
+        tk_vec_push(s->arena, &s->flags, ((row){NULL, false}));
+        s->flag_of[word] = s->flags.n;
+    }
+    return &s->flags.at[s->flag_of[word] - 1];
+}
+
+void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                        const unsigned char *p, tk_sim_access access) {
+    const tk_sim_cluster *c = w->cluster;
+    struct tk_sim_shadow *s = c->shadow;
+    if (p < c->shared || p >= c->shared + (size_t)c->stride * c->nblock) {
+        return;
+    }
+    uint32_t thread = tk_sim_member(w, lane);
+    row *f = flag_at(s, (uint32_t)(p - c->shared) / 4);
+    bool both = tk_sim_has(i, TK_SIM_MOD_ACQ_REL);
+    if (access != TK_SIM_WRITE && f->valid) {
+        row *to = both || tk_sim_has(i, TK_SIM_MOD_ACQUIRE) ? own_row(s, thread) : &s->seen[thread];
+        make_valid(s, to);
+        join(s, to, f);
+    }
+    if (access == TK_SIM_WRITE) { // what was released there before cannot be found any more
+        f->valid = false;
+    }
+    if (access != TK_SIM_READ && (both || tk_sim_has(i, TK_SIM_MOD_RELEASE))) {
+        make_valid(s, f);
+        gather_past(s, w->number, 1u << lane, f);
+        tick(s, w->number, 1u << lane);
+    } else if (access != TK_SIM_READ && s->fenced[thread].valid) {
+        make_valid(s, f);
+        join(s, f, &s->fenced[thread]);
+    }
+}
+
+void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    make_flags(s);
+    TK_SIM_EACH(l, lanes) {
+        uint32_t thread = tk_sim_member(w, l);
+        if (s->seen[thread].valid) {
+            join(s, own_row(s, thread), &s->seen[thread]);
+            s->seen[thread].valid = false;
+        }
+        make_valid(s, &s->fenced[thread]);
+        gather_past(s, w->number, 1u << l, &s->fenced[thread]);
+    }
+    tick(s, w->number, lanes);
+}
+
+void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    TK_SIM_EACH(l, lanes) {
+        if (s->fenced && s->fenced[tk_sim_member(w, l)].valid) {
+            make_valid(s, &s->point[point]);
+            join(s, &s->point[point], &s->fenced[tk_sim_member(w, l)]);
+        }
+    }
+}
+
+void tk_sim_shadow_acquire_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    make_flags(s);
+    TK_SIM_EACH(l, s->point[point].valid ? lanes : 0) {
+        make_valid(s, &s->seen[tk_sim_member(w, l)]);
+        join(s, &s->seen[tk_sim_member(w, l)], &s->point[point]);
+    }
+}
+
 // ---- Cells
 
 static bool exists(const struct tk_sim_shadow *s, record r) { return r.epoch >= s->first; }
@@ -326,7 +418,7 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t thread = tk_sim_member(w, lane);
     record me = record_of(w, i, thread);
-    me.atomic = access == TK_SIM_ATOMIC;
+    me.atomic = access == TK_SIM_ATOMIC || i->strong;
     s->crossed = s->crossed || tk_sim_block_at(w->cluster, offset) != w->block;
     for (uint32_t at = offset, end = offset + bytes; at < end;) {
         uint32_t word = at / 4;

@@ -292,6 +292,9 @@ void tk_sim_wgmma_wait(tk_sim_warp *w, uint32_t most) {
     }
     compute_until(w, n);
     tk_sim_shadow_together(w);
+    if (n == 0) {
+        return;
+    }
     for (uint32_t k = 0; k < n; k++) {
         release_registers(s, s->flights.at[k].inst);
         each_piece(w, &s->flights.at[k], end_piece);

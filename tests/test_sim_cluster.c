@@ -528,3 +528,97 @@ Test(sim_cluster, arrivals_of_copies) {
                      "[%r20];\n" WAIT("0") "ld.shared.b32 %r7, [tile];",
           "race", "asynchronously");
 }
+
+// ---- Order by flags and fences
+
+#define FLAG ".shared .align 16 .b8 tile[1024]; .shared .align 4 .b8 flag[4];"
+// Thread 0 hands a word over to the other block's thread 0: `give` and `take` are how.
+static const char *hand_over(sim_env *e, const char *give, const char *take) {
+    return tk_format(&e->arena,
+                     "%sst.shared.b32 [flag], 0; mov.u32 %%r8, flag;\n%s"
+                     "mapa.shared::cluster.u32 %%r9, %%r8, %%r3; setp.eq.u32 %%p1, %%r2, 0;\n"
+                     "@%%p1 bra TAKE; st.shared::cluster.b32 [%%r5], 7; %s\nbra.uni END;\n"
+                     "TAKE: %s setp.eq.u32 %%p2, %%r7, 0; @%%p2 bra TAKE;\n"
+                     "ld.shared.b32 %%r6, [%%r1];\nEND: %s",
+                     MINE NEXT, MEET, give, take, MEET);
+}
+
+Test(sim_cluster, flags) {
+    static const char *const give[] = {
+        "st.release.cluster.shared::cluster.b32 [%r9], 1;",
+        "red.release.cluster.shared::cluster.add.u32 [%r9], 1;",
+        "fence.acq_rel.cluster; st.relaxed.cluster.shared::cluster.b32 [%r9], 1;",
+        "fence.sc.cluster; atom.shared::cluster.add.u32 %r10, [%r9], 1;"};
+    static const char *const take[] = {
+        "ld.acquire.cluster.shared::cta.b32 %r7, [%r8];",
+        "atom.acq_rel.cluster.shared.add.u32 %r7, [%r8], 0;",
+        "ld.relaxed.cluster.shared.b32 %r7, [%r8]; fence.acq_rel.cluster;",
+        "ld.volatile.shared.b32 %r7, [%r8]; membar.gl;"};
+    for (unsigned k = 0; k < 16; k++) {
+        sim_env *e = sim_open();
+        sim_close(good(2, 2, 1, FLAG, hand_over(e, give[k / 4], take[k % 4])));
+        sim_close(e);
+    }
+}
+
+// What is missing: an order on one side or the other, or the word is given before the value.
+Test(sim_cluster, flags_that_order_nothing) {
+    static const char *const give[] = {
+        "st.release.cluster.shared::cluster.b32 [%r9], 1;",
+        "st.relaxed.cluster.shared::cluster.b32 [%r9], 1; fence.acq_rel.cluster;",
+        "st.release.cluster.shared::cluster.b32 [%r9], 1; "
+        "st.relaxed.cluster.shared::cluster.b32 [%r9], 2;"};
+    static const char *const take[] = {"ld.relaxed.cluster.shared::cta.b32 %r7, [%r8];",
+                                       "ld.acquire.cluster.shared::cta.b32 %r7, [%r8];",
+                                       "ld.acquire.cluster.shared::cta.b32 %r7, [%r8]; "
+                                       "setp.eq.u32 %p2, %r7, 1; @%p2 bra TAKE;"};
+    for (unsigned k = 0; k < 3; k++) {
+        bool caught = false;
+        for (uint64_t seed = 0; seed < 20 && !caught; seed++) {
+            sim_env *e = sim_open();
+            memcpy(e->launch.cluster, (uint32_t[]){2, 1, 1}, sizeof e->launch.cluster);
+            e->launch.seed = seed;
+            cr_assert(sim_read(e, sim_body(e, FLAG, hand_over(e, give[k], take[k]))));
+            caught = !sim_launch(e, 2, 1);
+            cr_expect(!caught || strcmp(e->result.fault.id, "uninitialised") == 0 ||
+                          strcmp(e->result.fault.id, "race") == 0,
+                      "%s", sim_fault(e));
+            sim_close(e);
+        }
+        cr_expect(caught, "form %u", k);
+    }
+}
+
+// A relaxed arrival is enough for barriers that fence.mbarrier_init has told of, and for what is
+// before another fence; not for what is behind it. Relaxed arrivals at an mbarrier are alike.
+Test(sim_cluster, relaxed_arrivals) {
+#define RELAXED "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;\n"
+    sim_close(
+        good(2, 2, 32, TILE ".shared .align 8 .b8 bar[8];",
+             MINE NEXT INIT("32") "fence.mbarrier_init.release.cluster;\n" RELAXED
+                                  "mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
+                                  "mbarrier.arrive.shared::cluster.b64 _, [%r21];\n" WAIT("0")));
+    sim_close(good(2, 2, 32, TILE,
+                   MINE NEXT PUT "fence.acq_rel.cluster;\n" RELAXED
+                                 "ld.shared::cluster.b32 %r7, [%r5];" MEET));
+    fault(2, 32,
+          MINE NEXT "fence.acq_rel.cluster;\n" PUT RELAXED
+                    "ld.shared::cluster.b32 %r7, [%r5];" MEET,
+          "race", "of the cluster");
+#define GIVE(arrive, take)                                                                         \
+    MINE NEXT INIT("32") "bar.sync 0; xor.b32 %r8, %t, 1; mov.u32 %r9, tile;\n" PUT arrive         \
+                         "W: mbarrier.try_wait.parity." take                                       \
+                         ".shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;\n"
+#define TAKE "mad.lo.u32 %r8, %r8, 4, %r9; ld.shared.b32 %r7, [%r8];"
+    fault(1, 32, GIVE("", "acquire.cta") TAKE, "deadlock", "waits at an mbarrier");
+    fault(1, 32,
+          GIVE("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar];\n", "acquire.cta") TAKE,
+          "race", "reads shared memory");
+    fault(1, 32,
+          GIVE("mbarrier.arrive.release.cta.shared::cta.b64 _, [bar];\n", "relaxed.cta") TAKE,
+          "race", "reads shared memory");
+    sim_close(
+        good(1, 1, 32, TILE ".shared .align 8 .b8 bar[8];",
+             GIVE("fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar];\n",
+                  "relaxed.cta") "fence.acq_rel.cta;\n" TAKE));
+}
