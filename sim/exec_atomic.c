@@ -62,29 +62,41 @@ uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint6
     return float_result(i, t, old, x, by);
 }
 
-// dest, other NULL: there is none.
-static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint64_t *dest,
-                          const tk_sim_arg *at, const uint64_t *x, const uint64_t *other) {
+// One element of one lane.
+static uint64_t update_one(const tk_sim_inst *i, unsigned char *p, uint64_t x,
+                           const uint64_t *other, tk_sim_adder by) {
+    unsigned bytes = tk_sim_types[i->type[0]].bits / 8u;
+    uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
+    memcpy(&old, p, bytes);
+    uint64_t now = other ? (old == (x & keep) ? *other : old)
+                         : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x & keep, by);
+    memcpy(p, &now, bytes);
+    return old;
+}
+
+// n elements, one behind another. dest, other NULL: there is none.
+static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask,
+                          const tk_sim_arg *dest, const tk_sim_arg *at, const tk_sim_arg *x,
+                          unsigned n, const tk_sim_arg *other) {
     unsigned bytes = tk_sim_types[i->type[0]].bits / 8u;
     tk_sim_space space = tk_sim_space_of(i, at);
     uint64_t address[TK_SIM_LANES] = {0};
     tk_sim_addresses(w, at, mask, address);
-    tk_sim_count_request(w, i, mask, space, address, bytes);
+    tk_sim_count_request(w, i, mask, space, address, n * bytes);
     TK_SIM_EACH(l, mask) {
-        unsigned char *p = tk_sim_at(w, i, l, space, address[l], bytes, TK_SIM_ATOMIC, NULL);
+        unsigned char *p = tk_sim_at(w, i, l, space, address[l], n * bytes, TK_SIM_ATOMIC, NULL);
         if (!p) {
             return TK_SIM_FAULT;
         }
-        uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
         tk_sim_adder by = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL ? TK_SIM_ADDER_ATOM
                                                                               : TK_SIM_ADDER_THREAD;
-        memcpy(&old, p, bytes);
-        uint64_t now = other ? (old == (x[l] & keep) ? other[l] : old)
-                             : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x[l] & keep, by);
         tk_sim_shadow_flag(w, i, l, p, TK_SIM_ATOMIC);
-        memcpy(p, &now, bytes);
-        if (dest) {
-            dest[l] = old;
+        for (unsigned k = 0; k < n; k++) {
+            uint64_t old = update_one(i, p + k * bytes, tk_sim_get(w, x + k)[l],
+                                      other ? &tk_sim_get(w, other)[l] : NULL, by);
+            if (dest) {
+                tk_sim_put(w, dest + k)[l] = old;
+            }
         }
     }
     return TK_SIM_NEXT;
@@ -131,18 +143,33 @@ bool tk_sim_combines(const tk_sim_inst *i, tk_sim_type t, bool global) {
 }
 
 static tk_sim_flow run_atom(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    return update(w, i, mask, tk_sim_put(w, &i->arg[0]), &i->arg[1], tk_sim_get(w, &i->arg[2]),
-                  NULL);
+    return update(w, i, mask, tk_sim_operand(i, 0), tk_sim_operand(i, 1), tk_sim_operand(i, 2),
+                  tk_sim_count_of(i, 2), NULL);
 }
 tk_sim_exec *tk_sim_bind_atom(const tk_sim_inst *i) { return exists(i) ? run_atom : NULL; }
 
 static tk_sim_flow run_red(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    return update(w, i, mask, NULL, &i->arg[0], tk_sim_get(w, &i->arg[1]), NULL);
+    return update(w, i, mask, NULL, tk_sim_operand(i, 0), tk_sim_operand(i, 1),
+                  tk_sim_count_of(i, 1), NULL);
 }
 tk_sim_exec *tk_sim_bind_red(const tk_sim_inst *i) { return exists(i) ? run_red : NULL; }
 
 static tk_sim_flow run_cas(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    return update(w, i, mask, tk_sim_put(w, &i->arg[0]), &i->arg[1], tk_sim_get(w, &i->arg[2]),
-                  tk_sim_get(w, &i->arg[3]));
+    return update(w, i, mask, &i->arg[0], &i->arg[1], &i->arg[2], 1, &i->arg[3]);
 }
 TK_SIM_BIND_ONE(cas, run_cas)
+
+static bool vector_exists(const tk_sim_inst *i, unsigned n) {
+    unsigned want = tk_sim_has(i, TK_SIM_MOD_V2) ? 2 : tk_sim_has(i, TK_SIM_MOD_V4) ? 4 : 8;
+    bool f32 = i->type[0] == TK_SIM_F32;
+    return n == want && n * tk_sim_types[i->type[0]].bits <= 128 &&
+           tk_sim_has(i, TK_SIM_MOD_NOFTZ) == !f32 && (!f32 || tk_sim_has(i, TK_SIM_MOD_ADD));
+}
+tk_sim_exec *tk_sim_bind_atom_vector(const tk_sim_inst *i) {
+    return vector_exists(i, tk_sim_count_of(i, 0)) && vector_exists(i, tk_sim_count_of(i, 2))
+               ? run_atom
+               : NULL;
+}
+tk_sim_exec *tk_sim_bind_red_vector(const tk_sim_inst *i) {
+    return vector_exists(i, tk_sim_count_of(i, 1)) ? run_red : NULL;
+}

@@ -30,21 +30,37 @@ ON_PREDICATES(xor_pred, x ^ y)
 ON_PREDICATES(not_pred, ~x)
 ON_PREDICATES(mov_pred, x)
 
+static uint32_t by_table(uint32_t x, uint32_t y, uint32_t z, uint64_t table) {
+    uint32_t r = 0;
+    for (unsigned k = 0; k < 8; k++) {
+        uint32_t at = (k & 4 ? x : ~x) & (k & 2 ? y : ~y) & (k & 1 ? z : ~z);
+        r |= table >> k & 1 ? at : 0;
+    }
+    return r;
+}
+
 static tk_sim_flow lop3_32(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    const uint64_t *a = tk_sim_get(w, &i->arg[1]), *b = tk_sim_get(w, &i->arg[2]),
-                   *c = tk_sim_get(w, &i->arg[3]), *t = tk_sim_get(w, &i->arg[4]);
+    bool with_pred = tk_sim_count_of(i, 5) != 0;
+    const uint64_t *a = tk_sim_get(w, tk_sim_operand(i, 1)),
+                   *b = tk_sim_get(w, tk_sim_operand(i, 2)),
+                   *c = tk_sim_get(w, tk_sim_operand(i, 3)),
+                   *t = tk_sim_get(w, tk_sim_operand(i, 4));
     uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    uint32_t any = 0;
     TK_SIM_EACH(l, mask) {
-        uint32_t x = (uint32_t)a[l], y = (uint32_t)b[l], z = (uint32_t)c[l], r = 0;
-        for (unsigned k = 0; k < 8; k++) {
-            uint32_t at = (k & 4 ? x : ~x) & (k & 2 ? y : ~y) & (k & 1 ? z : ~z);
-            r |= t[l] >> k & 1 ? at : 0;
-        }
-        d[l] = r;
+        d[l] = by_table((uint32_t)a[l], (uint32_t)b[l], (uint32_t)c[l], t[l]);
+        any |= (uint32_t)(d[l] != 0) << l;
+    }
+    if (with_pred) {
+        uint32_t q = tk_sim_get_pred(w, tk_sim_operand(i, 5));
+        tk_sim_put_pred(w, &i->arg[1], tk_sim_has(i, TK_SIM_MOD_AND) ? any & q : any | q, mask);
     }
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(lop3, lop3_32)
+tk_sim_exec *tk_sim_bind_lop3_pred(const tk_sim_inst *i) {
+    return tk_sim_count_of(i, 0) == 2 ? lop3_32 : NULL;
+}
 
 // ---- Shifts: amounts beyond the width shift everything out
 #define SHIFTS(B, S, U)                                                                            \

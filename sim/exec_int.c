@@ -186,6 +186,38 @@ TK_SIM_BIND_ONE(addc, addc)
 TK_SIM_BIND_ONE(sub_carry, sub_carry)
 TK_SIM_BIND_ONE(subc, subc)
 
+static tk_sim_flow mad_carried(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, bool in,
+                               bool out) {
+    const uint64_t *a = tk_sim_get(w, &i->arg[1]), *b = tk_sim_get(w, &i->arg[2]),
+                   *c = tk_sim_get(w, &i->arg[3]);
+    uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    unsigned bits = tk_sim_types[i->type[0]].bits, up = 64 - bits;
+    bool minus = tk_sim_types[i->type[0]].kind == 's', high = tk_sim_has(i, TK_SIM_MOD_HI);
+    wide_u all = ((wide_u)1 << bits) - 1;
+    TK_SIM_EACH(l, mask) {
+        wide_u product = (wide_u)(a[l] & (uint64_t)all) * (b[l] & (uint64_t)all);
+        if (minus) {
+            product = (wide_u)((wide_s)((int64_t)(a[l] << up) >> up) *
+                               (wide_s)((int64_t)(b[l] << up) >> up));
+        }
+        wide_u carry = in ? w->carry >> l & 1 : 0;
+        wide_u sum = ((high ? product >> bits : product) & all) + (c[l] & all) + carry;
+        d[l] = (uint64_t)(sum & all);
+        if (out) {
+            w->carry = (w->carry & ~(1u << l)) | (uint32_t)(sum >> bits & 1) << l;
+        }
+    }
+    return TK_SIM_NEXT;
+}
+static tk_sim_flow mad_carry(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return mad_carried(w, i, mask, false, true);
+}
+static tk_sim_flow madc(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return mad_carried(w, i, mask, true, tk_sim_has(i, TK_SIM_MOD_CC));
+}
+TK_SIM_BIND_ONE(mad_carry, mad_carry)
+TK_SIM_BIND_ONE(madc, madc)
+
 // ---- Dot products of bytes
 static int32_t part(tk_sim_type t, uint32_t x, unsigned at, unsigned bits) {
     uint32_t v = x >> at & ((1u << bits) - 1);

@@ -18,6 +18,9 @@ static void read_item(tk_sim_reader *r, tk_sim_item *out) {
         out->name = tk_sim_word(r, "a name");
         if (strcmp(out->name, "_") == 0) {
             out->kind = TK_SIM_ITEM_SINK;
+        } else if (strcmp(out->name, "WARP_SZ") == 0) {
+            out->kind = TK_SIM_ITEM_NUMBER;
+            out->number = (tk_sim_number){.bits = 32};
         } else if (tk_sim_is(r, "+") || tk_sim_is(r, "-")) {
             tk_sim_accept(r, "+");
             out->plus = (int64_t)tk_sim_read_number(r).bits;
@@ -109,6 +112,9 @@ typedef struct fitting {
     TK_VEC(const char *) labels;
     const char *why;
 } fitting;
+
+// Says least of what may be wrong.
+static const char another_form[] = "an operand has another form";
 
 static bool misfit(fitting *f, const char *why) {
     f->why = why;
@@ -406,7 +412,7 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
         return ok;
     }
     if (o->kind != TK_SIM_OPERAND_ONE) {
-        return misfit(f, "an operand has another form");
+        return misfit(f, another_form);
     }
     return fit_item(f, &o->item[0], s);
 }
@@ -453,10 +459,9 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     if (!tk_sim_match(row, x->name, out)) {
         return false;
     }
-    static const char no_such[] = "these suffixes do not go together";
     fitting f = {.r = r, .inst = out};
     if (!fit(&f, row->shape, x->operand, x->n)) {
-        *why = *why == no_such ? no_such : f.why;
+        *why = *why && *why != another_form ? *why : f.why;
         return false;
     }
     out->klass = (uint8_t)row->klass;
@@ -464,7 +469,7 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     out->narg = f.args.n;
     out->exec = row->bind(out);
     if (!out->exec) {
-        *why = no_such;
+        *why = *why && *why != another_form ? *why : "these suffixes do not go together";
         return false;
     }
     for (uint32_t k = 0; k < f.labels.n; k++) {

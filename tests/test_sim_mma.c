@@ -35,6 +35,9 @@ static const form forms[] = {
     {"m16n8k32.row.col.f32.e4m3.e5m2.f32", TK_F8E4M3, TK_F8E5M2, TK_F32, 32, false},
     {"m16n8k32.row.col.f32.e5m2.e4m3.f32", TK_F8E5M2, TK_F8E4M3, TK_F32, 32, false},
     {"m16n8k32.row.col.f32.e5m2.e5m2.f32", TK_F8E5M2, TK_F8E5M2, TK_F32, 32, false},
+    {"m16n8k32.row.col.f16.e4m3.e5m2.f16", TK_F8E4M3, TK_F8E5M2, TK_F16, 32, false},
+    {"m16n8k16.row.col.f32.e5m2.e4m3.f32", TK_F8E5M2, TK_F8E4M3, TK_F32, 16, false},
+    {"m16n8k16.row.col.f16.e4m3.e4m3.f16", TK_F8E4M3, TK_F8E4M3, TK_F16, 16, false},
 };
 
 typedef struct problem {
@@ -206,31 +209,84 @@ Test(sim_mma, rounding) {
     cr_expect_eq(element(BF16, zero, one, 0x80000000), 0);
 }
 
-Test(sim_mma, f64) {
+// Elements find their registers: row and column by lane, and the register's number.
+static void check_f64(const char *shape, unsigned rows, unsigned depth, const char *operands) {
+    double a[16][16], b[16][8], c[16][8];
     sim_env *e = sim_open();
-    double *x = (double *)(void *)e->word; // a lane has A, B, C0, C1
-    for (unsigned l = 0; l < 32; l++) {
-        x[4 * l] = (double)(l + 1) / 3;
-        x[4 * l + 1] = 7 - (double)l;
-        x[4 * l + 2] = l;
-        x[4 * l + 3] = -0.1;
+    double *x = (double *)(void *)e->word; // a lane has 8 of A, 4 of B, 4 of C
+    for (unsigned row = 0; row < rows; row++) {
+        for (unsigned k = 0; k < depth; k++) {
+            a[row][k] = (double)(row * 16 + k + 1) / 3;
+            x[(row % 8 * 4 + k % 4) * 16 + row / 8 + k / 4 * 2] = a[row][k];
+        }
+        for (unsigned col = 0; col < 8; col++) {
+            c[row][col] = 7 - (double)(row * col);
+            x[(row % 8 * 4 + col / 2) * 16 + 12 + row / 8 * 2 + col % 2] = c[row][col];
+        }
     }
-    double in[128];
-    memcpy(in, x, sizeof in);
+    for (unsigned k = 0; k < depth; k++) {
+        for (unsigned col = 0; col < 8; col++) {
+            b[k][col] = (double)(k * 8 + col) - 0.1;
+            x[(col * 4 + k % 4) * 16 + 8 + k / 4] = b[k][col];
+        }
+    }
+    const char *text = tk_format(
+        &e->arena, "%s%s.row.col.f64.f64.f64.f64 %s;\n%s",
+        "mad.wide.u32 %d1, %t, 128, %base;\n"
+        "ld.global.v2.b64 {%d10, %d11}, [%d1]; ld.global.v2.b64 {%d12, %d13}, [%d1+16];\n"
+        "ld.global.v2.b64 {%d14, %d15}, [%d1+32]; ld.global.v2.b64 {%d16, %d17}, [%d1+48];\n"
+        "ld.global.v2.b64 {%d20, %d21}, [%d1+64]; ld.global.v2.b64 {%d22, %d23}, [%d1+80];\n"
+        "ld.global.v2.b64 {%d30, %d31}, [%d1+96]; ld.global.v2.b64 {%d32, %d33}, [%d1+112];\n"
+        "mma.sync.aligned.",
+        shape, operands,
+        "st.global.v2.b64 [%d1+96], {%d30, %d31}; st.global.v2.b64 [%d1+112], {%d32, %d33};");
+    cr_assert(sim_run(e, 32, text), "%s: %s", shape, sim_fault(e));
+    for (unsigned row = 0; row < rows; row++) {
+        for (unsigned col = 0; col < 8; col++) {
+            double want = c[row][col];
+            for (unsigned k = 0; k < depth; k++) {
+                want = fma(a[row][k], b[k][col], want);
+            }
+            cr_expect_eq(x[(row % 8 * 4 + col / 2) * 16 + 12 + row / 8 * 2 + col % 2], want,
+                         "%s: %u, %u", shape, row, col);
+        }
+    }
+    sim_close(e);
+}
+
+Test(sim_mma, f64) {
+#define SUM "{%d30, %d31, %d32, %d33}"
+    check_f64("m8n8k4", 8, 4, "{%d30, %d31}, {%d10}, {%d20}, {%d30, %d31}");
+    check_f64("m16n8k4", 16, 4, SUM ", {%d10, %d11}, {%d20}, " SUM);
+    check_f64("m16n8k8", 16, 8, SUM ", {%d10, %d11, %d12, %d13}, {%d20, %d21}, " SUM);
+    check_f64("m16n8k16", 16, 16,
+              SUM ", {%d10, %d11, %d12, %d13, %d14, %d15, %d16, %d17}, {%d20, %d21, %d22, "
+                  "%d23}, " SUM);
+}
+
+Test(sim_mma, bytes_of_8_rows) {
+    sim_env *e = sim_open();
+    for (unsigned l = 0; l < 32; l++) {
+        for (unsigned b = 0; b < 4; b++) { // A: row l / 4, B: column l / 4; k = 4 (l % 4) + b
+            e->word[l] |= (uint64_t)(uint8_t)(l * 7 + b * 5) << (8 * b);
+            e->word[l] |= (uint64_t)(uint8_t)(l * 3 - b * 11) << (8 * b + 32);
+        }
+    }
     cr_assert(sim_run(e, 32,
-                      "mad.wide.u32 %d1, %t, 32, %base;\n"
-                      "ld.global.v2.b64 {%d2, %d3}, [%d1]; ld.global.v2.b64 {%d4, %d5}, [%d1+16];\n"
-                      "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d6, %d7}, {%d2}, {%d3}, "
-                      "{%d4, %d5};\nst.global.v2.b64 [%d1], {%d6, %d7};"),
+                      "ld.global.v2.b32 {%r1, %r2}, [%at]; mov.b32 %r3, 100;\n"
+                      "mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%r4, %r5}, {%r1}, {%r2}, "
+                      "{%r3, %r3};\nst.global.v2.b32 [%at+4096], {%r4, %r5};"),
               "%s", sim_fault(e));
+    const int32_t *d = (const int32_t *)(const void *)&e->word[512];
     for (unsigned row = 0; row < 8; row++) {
         for (unsigned col = 0; col < 8; col++) {
-            unsigned l = row * 4 + col / 2;
-            double want = in[4 * l + 2 + col % 2];
-            for (unsigned k = 0; k < 4; k++) {
-                want = fma(in[4 * (row * 4 + k)], in[4 * (col * 4 + k) + 1], want);
+            int32_t want = 100;
+            for (unsigned k = 0; k < 16; k++) {
+                uint64_t x = e->word[row * 4 + k / 4], y = e->word[col * 4 + k / 4];
+                want += (int32_t)(x >> (8 * (k % 4)) & 0xff) *
+                        (int8_t)(uint8_t)(y >> (8 * (k % 4) + 32));
             }
-            cr_expect_eq(x[4 * l + col % 2], want, "%u, %u", row, col);
+            cr_expect_eq(d[(row * 4 + col / 2) * 2 + col % 2], want, "%u, %u", row, col);
         }
     }
     sim_close(e);
