@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletions from what the compiler makes of shipped kernels: without any one of its barriers, the
+// simulator catches it, by a report or by a wrong value, within 20 seeds. Needs the GPU back end.
+//
+// Barriers that change nothing here are counted as well: in a loop that only stores, one keeps the
+// stores of successive steps in order, for tensors whose elements lie on each other (a stride may
+// be 0).
+#include "tests/gpu_env.h"
+
+#include "runtime/cuda_driver.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64 * 1024, SEEDS = 20, SILENT = 4 };
+
+typedef struct shipped {
+    const char *file, *kernel;
+    unsigned warps;
+    tkc_define define[2];
+    int64_t x[2], y[2];
+    unsigned idle; // barriers that only such tensors need
+} shipped;
+
+static gpu_compile_fn real;
+static unsigned deleted;  // the barrier that the back end leaves out, from 1 on; 0: none
+static unsigned barriers; // that it made
+
+static tk_image *compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags) {
+    tk_image *i = real(arena, m, o, diags);
+    barriers = 0;
+    char *text = i ? tk_strdup(arena, i->ptx) : NULL;
+    for (char *at = text; at && (at = strstr(at, "bar.sync")) != NULL; at++) {
+        if (++barriers == deleted) {
+            memset(at, ' ', strcspn(at, ";"));
+            i->ptx = text;
+        }
+    }
+    return i;
+}
+
+static char *source_of(const shipped *s) {
+    static char raw[1 << 16], text[1 << 17];
+    char path[128], mark[128];
+    snprintf(path, sizeof path, "stdlib/%s", s->file);
+    FILE *f = fopen(path, "rb");
+    cr_assert(f != NULL, "%s", path);
+    raw[fread(raw, 1, sizeof raw - 1, f)] = 0;
+    fclose(f);
+    snprintf(mark, sizeof mark, "kernel %s<", s->kernel);
+    const char *at = strstr(raw, mark);
+    cr_assert(at != NULL, "%s", mark);
+    snprintf(text, sizeof text, "%.*s@warps(%u)\n%s", (int)(at - raw), raw, s->warps, at);
+    return text;
+}
+
+static void open_kernel(gpu_env *e, const shipped *s) {
+    const char *text = source_of(s);
+    unsigned n = 0;
+    while (n < 2 && s->define[n].name) {
+        n++;
+    }
+    memset(e, 0, sizeof *e);
+    e->config = tkc_config_create();
+    e->config->gpu_compile = compile;
+    cr_assert_eq(tkc_context_create(e->config, &e->context), TKC_OK);
+    tkc_status status =
+        tkc_program_from_string(e->context, s->file, text, strlen(text), &e->program, &e->report);
+    cr_assert_eq(status, TKC_OK, "%s", tkc_report_text(e->report, false));
+    status = tkc_kernel_create(e->program, s->kernel, s->define, n, &e->kernel, &e->report);
+    cr_assert_eq(status, TKC_OK, "%s", tkc_report_text(e->report, false));
+    status = tkc_device_open(e->context, "sim", &e->device, &e->report);
+    cr_assert_eq(status, TKC_OK, "%s", tkc_report_text(e->report, false));
+}
+
+static void close_kernel(gpu_env *e) {
+    tkc_report_destroy(e->report);
+    tkc_device_close(e->device);
+    tkc_kernel_destroy(e->kernel);
+    tkc_program_destroy(e->program);
+    tkc_context_destroy(e->context);
+    tkc_config_destroy(e->config);
+}
+
+static bool launch_kernel(gpu_env *e, const shipped *s, uint64_t seed, float *y) {
+    static float x[MOST];
+    for (unsigned k = 0; k < MOST; k++) {
+        x[k] = (float)(int)(k * 2654435761u >> 26) / 8 - 4;
+        y[k] = 0;
+    }
+    tkc_arg arg[8] = {gpu_tensor(x, TKC_F32, 2, s->x), gpu_tensor(y, TKC_F32, 2, s->y)};
+    tkc_launch_options o = {.size = sizeof o, .seed = seed};
+    return tkc_launch(e->kernel, e->device, arg, 2, &o, &e->report) == TKC_OK;
+}
+
+static void check(const shipped *s) {
+    static float want[MOST], got[MOST];
+    gpu_env e;
+    tkc_config *probe = tkc_config_create();
+    real = gpu_backend(probe);
+    tkc_config_destroy(probe);
+    if (!real) {
+        cr_skip_test("this build has no GPU back end");
+    }
+    deleted = 0;
+    open_kernel(&e, s);
+    for (uint64_t seed = 0; seed < SILENT; seed++) {
+        cr_assert(launch_kernel(&e, s, seed, seed ? got : want), "%s",
+                  tkc_report_text(e.report, false));
+        cr_assert(seed == 0 || memcmp(want, got, sizeof got) == 0, "seed %u", (unsigned)seed);
+    }
+    close_kernel(&e);
+    unsigned n = barriers, missed = 0, last = 0;
+    cr_expect_gt(n, s->idle, "%s, %u warps: no barrier", s->kernel, s->warps);
+    for (deleted = 1; deleted <= n; deleted++) {
+        bool caught = false;
+        open_kernel(&e, s);
+        for (uint64_t seed = 0; seed < SEEDS && !caught; seed++) {
+            caught = !launch_kernel(&e, s, seed, got) || memcmp(want, got, sizeof got) != 0;
+        }
+        close_kernel(&e);
+        missed += !caught;
+        last = caught ? last : deleted;
+    }
+    cr_expect_eq(missed, s->idle, "%s, %u warps: %u of %u barriers are not missed, the last is %u",
+                 s->kernel, s->warps, missed, n, last);
+}
+
+// clang-format off
+static const shipped of_softmax[] = {
+    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"softmax.tk", "softmax", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
+    {"softmax.tk", "softmax", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
+};
+static const shipped of_layernorm[] = {
+    {"norm.tk", "layernorm", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"norm.tk", "layernorm", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
+    {"norm.tk", "layernorm", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
+};
+static const shipped of_scan[] = {
+    {"scan.tk", "cumsum_rows", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
+    {"scan.tk", "cumsum_rows", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
+};
+static const shipped of_transpose[] = {
+    {"transpose.tk", "transpose_matrix", 4, {{NULL, NULL}}, {70, 90}, {90, 70}, 0},
+    {"transpose.tk", "transpose_matrix", 8, {{NULL, NULL}}, {70, 90}, {90, 70}, 0},
+};
+// clang-format on
+
+static void check_all(const shipped *s, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        check(&s[k]);
+    }
+}
+
+Test(sim_mutation_stdlib, softmax) { check_all(of_softmax, 4); }
+Test(sim_mutation_stdlib, layernorm) { check_all(of_layernorm, 4); }
+Test(sim_mutation_stdlib, scan) { check_all(of_scan, 2); }
+Test(sim_mutation_stdlib, transpose) { check_all(of_transpose, 2); }
