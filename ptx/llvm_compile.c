@@ -186,6 +186,34 @@ static void ors_to_sums(llvm_state *s) {
     }
 }
 
+// The same reduction, of addresses: it takes the distance of two indices of 32 bits for that of
+// what they are extended to, whether they wrap or not, and an index may wrap where a condition
+// keeps its access from happening. Frozen, an extended index is a value like any other.
+static void freeze_indices(llvm_state *s) {
+    LLVMBuilderRef b = s->emit.b;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(s->emit.fn); block;
+         block = LLVMGetNextBasicBlock(block)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+            LLVMOpcode code = LLVMGetInstructionOpcode(i);
+            if (code != LLVMSExt && code != LLVMZExt) {
+                continue;
+            }
+            LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
+            LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(i));
+            LLVMValueRef frozen = NULL;
+            for (LLVMUseRef u = LLVMGetFirstUse(i), next; u; u = next) {
+                next = LLVMGetNextUse(u);
+                LLVMValueRef user = LLVMGetUser(u);
+                if (LLVMGetInstructionOpcode(user) != LLVMGetElementPtr) {
+                    continue;
+                }
+                frozen = frozen ? frozen : LLVMBuildFreeze(b, i, "");
+                LLVMSetOperand(user, 1, frozen); // the only index
+            }
+        }
+    }
+}
+
 static unsigned instructions_of(LLVMValueRef fn) {
     unsigned n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
@@ -230,6 +258,7 @@ static void compile(llvm_state *s, tk_image *image) {
     verify(s);
     optimise(s);
     ors_to_sums(s);
+    freeze_indices(s);
     s->instructions = instructions_of(e->fn);
     if (s->instructions > LARGE_KERNEL) {
         make_machine(s, e->target, LLVMCodeGenLevelNone);

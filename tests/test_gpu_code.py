@@ -275,6 +275,24 @@ def check_sums():
     check("define ptx_kernel" in text and "or disjoint" not in text, "sums: an or for a sum")
 
 
+def check_addresses():
+    """No address may be computed from another by the distance of their indices of 32 bits, one of which wraps: 2^31 - 50 + 100, whose access does not
+    happen, and -50."""
+    for dtype in ("u8", "f16", "f64"):
+        (FOLDER / "wraps.tk").write_text(f"kernel k(x: in {dtype}[N], y: out {dtype}[M]) grid (i in 1) {{\n"
+                                         "    y[0 +: 100] = x[2147483600 +: 100] else 9;\n    y[100 +: 100] = x[-50 +: 100] else 8;\n}\n", encoding="utf-8")
+        for facts in ((), ("--contiguous",), ("--contiguous", "--near")):
+            words = ("wraps.tk", "--arch", "sm_90a", *facts)
+            far = [d * size for d in (2147483650, -2147483650, 2147483646) for size in (1, 2, 8)]
+            ptx = tkc(*words, "--emit=ptx")[0]
+            wide_lines = "\n".join(x for x in ptx.splitlines() if re.search(r"64|\[", x) and ".s32" not in x)
+            check(not any(re.search(rf"{n}\b", wide_lines) for n in far), f"wraps: {dtype} {facts}")
+            text = tkc(*words, "--emit=llvm")[0]
+            wide = set(re.findall(r"(%[\w.]+) = [sz]ext ", text))
+            used = re.findall(r"getelementptr [^,]*, ptr addrspace\(1\) %[\w.]+, i64 (%[\w.]+)", text)
+            check(used and not wide.intersection(used), f"wraps: {dtype} {facts}: an extended index is an index")
+
+
 def check_scan():
     """A scan of 4096 elements by 128 threads: runs of registers, then lanes, then warps with one barrier."""
     (FOLDER / "scan.tk").write_text("@warps(4)\nkernel k(x: in f32[4096], y: out f32[4096]) {\n    y[0 +: 4096] = cumsum(x[0 +: 4096], axis = 0);\n}\n",
@@ -528,6 +546,7 @@ def main():
     check_scan()
     check_functions()
     check_sums()
+    check_addresses()
     check_budget()
     check_guards(assembler)
     check_growth()
