@@ -566,12 +566,12 @@ Test(sim_cluster, flags_that_order_nothing) {
     static const char *const give[] = {
         "st.release.cluster.shared::cluster.b32 [%r9], 1;",
         "st.relaxed.cluster.shared::cluster.b32 [%r9], 1; fence.acq_rel.cluster;",
-        "st.release.cluster.shared::cluster.b32 [%r9], 1; "
-        "st.relaxed.cluster.shared::cluster.b32 [%r9], 2;"};
+        ("st.release.cluster.shared::cluster.b32 [%r9], 1; "
+         "st.relaxed.cluster.shared::cluster.b32 [%r9], 2;")};
     static const char *const take[] = {"ld.relaxed.cluster.shared::cta.b32 %r7, [%r8];",
                                        "ld.acquire.cluster.shared::cta.b32 %r7, [%r8];",
-                                       "ld.acquire.cluster.shared::cta.b32 %r7, [%r8]; "
-                                       "setp.eq.u32 %p2, %r7, 1; @%p2 bra TAKE;"};
+                                       ("ld.acquire.cluster.shared::cta.b32 %r7, [%r8]; "
+                                        "setp.eq.u32 %p2, %r7, 1; @%p2 bra TAKE;")};
     for (unsigned k = 0; k < 3; k++) {
         bool caught = false;
         for (uint64_t seed = 0; seed < 20 && !caught; seed++) {
