@@ -152,8 +152,9 @@ static const char *cluster_problem(tk_sim_grid *g) {
         }
         g->cluster[k] = fixed ? e->cluster[k] : asked ? l->cluster[k] : 1;
     }
-    if (!dims_ok(g->cluster, MAX_CLUSTER)) {
-        return tk_format(g->arena, "a cluster has 1 to %d blocks", MAX_CLUSTER);
+    uint32_t most = e->maxclusterrank ? e->maxclusterrank : MAX_CLUSTER;
+    if (!dims_ok(g->cluster, most)) {
+        return tk_format(g->arena, "a cluster has 1 to %u blocks", most);
     }
     for (unsigned k = 0; k < 3; k++) {
         uint64_t n = (uint64_t)l->grid[k] * (e->blocks_are_clusters ? g->cluster[k] : 1);

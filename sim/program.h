@@ -195,10 +195,10 @@ typedef struct tk_sim_entry {
     TK_VEC(tk_sim_fill) fills;
     uint32_t local_bytes; // a thread; of a function: a call
     bool calls;
-    uint32_t reqntid[3], maxntid[3]; // 0: not said
-    uint32_t maxnreg, minnctapersm;  // 0: not said
-    uint32_t cluster[3];
-    bool blocks_are_clusters; // the grid is given in clusters
+    uint32_t reqntid[3], maxntid[3];     // 0: not said
+    uint32_t maxnreg, minnctapersm;      // 0: not said
+    uint32_t cluster[3], maxclusterrank; // 0: not said
+    bool blocks_are_clusters;            // the grid is given in clusters
 } tk_sim_entry;
 
 // A parameter or result of a function: in a register, or at `offset` of the call's own memory.

@@ -411,7 +411,9 @@ static void read_bounds(tk_sim_reader *r) {
             e->minnctapersm = (uint32_t)tk_sim_read_integer(r, 32, "a number of blocks");
         } else if (tk_sim_accept(r, ".maxnreg")) {
             e->maxnreg = (uint32_t)tk_sim_read_integer(r, 255, "a number of registers");
-        } else if (tk_sim_accept(r, ".maxnctapersm") || tk_sim_accept(r, ".maxclusterrank")) {
+        } else if (tk_sim_accept(r, ".maxclusterrank")) {
+            e->maxclusterrank = (uint32_t)tk_sim_read_integer(r, 16, "a number of blocks");
+        } else if (tk_sim_accept(r, ".maxnctapersm")) {
             read_three(r, ignored);
         } else if (tk_sim_accept(r, ".pragma")) {
             read_pragma(r);

@@ -112,6 +112,11 @@ Test(sim_cluster, launches_that_do_not_fit) {
     memcpy(e->launch.cluster, (uint32_t[]){17, 1, 1}, sizeof e->launch.cluster);
     cr_assert(!sim_launch(e, 17, 32));
     cr_expect(strstr(sim_fault(e), "a cluster has 1 to 16 blocks"), "%s", sim_fault(e));
+    cr_assert(sim_read(e, ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                          ".entry k(.param .u64 p) .maxclusterrank 4 { ret; }"));
+    memcpy(e->launch.cluster, (uint32_t[]){8, 1, 1}, sizeof e->launch.cluster);
+    cr_assert(!sim_launch(e, 8, 32));
+    cr_expect(strstr(sim_fault(e), "a cluster has 1 to 4 blocks"), "%s", sim_fault(e));
     sim_close(e);
 }
 
