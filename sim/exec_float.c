@@ -10,50 +10,26 @@
 #include <fenv.h>
 #include <math.h>
 
-typedef enum arithmetic { ADD, SUB, MUL, FMA, DIV, SQRT } arithmetic;
-
-static double odd_result(arithmetic op, double x, double y, double z) {
+static double plain(tk_sim_arith op, double x, double y, double z) {
     switch (op) {
-    case ADD:
-        return tk_fma_to_odd(x, 1, y);
-    case SUB:
-        return tk_fma_to_odd(x, 1, -y);
-    case MUL:
-        return x * y;
-    case FMA:
-        return tk_fma_to_odd(x, y, z);
-    case DIV: {
-        double q = x / y, rest = fma(-q, y, x);
-        return tk_sim_to_odd(q, y < 0 ? -rest : rest);
-    }
-    case SQRT: {
-        double q = sqrt(x);
-        return tk_sim_to_odd(q, fma(-q, q, x));
-    }
-    }
-    return 0;
-}
-
-static double plain(arithmetic op, double x, double y, double z) {
-    switch (op) {
-    case ADD:
+    case TK_SIM_ARITH_ADD:
         return x + y;
-    case SUB:
+    case TK_SIM_ARITH_SUB:
         return x - y;
-    case MUL:
+    case TK_SIM_ARITH_MUL:
         return x * y;
-    case FMA:
+    case TK_SIM_ARITH_FMA:
         return fma(x, y, z);
-    case DIV:
+    case TK_SIM_ARITH_DIV:
         return x / y;
-    case SQRT:
+    case TK_SIM_ARITH_SQRT:
         return sqrt(x);
     }
     return 0;
 }
 
 // Volatile, so that nothing is computed at another time than between the changes of the mode.
-static double in_mode(arithmetic op, double x, double y, double z, tk_sim_round mode) {
+static double in_mode(tk_sim_arith op, double x, double y, double z, tk_sim_round mode) {
     static const int of[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST};
     volatile double vx = x, vy = y, vz = z;
     fesetround(of[mode]);
@@ -62,7 +38,7 @@ static double in_mode(arithmetic op, double x, double y, double z, tk_sim_round 
     return r;
 }
 
-static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_t b, uint64_t c) {
+static uint64_t compute(const tk_sim_inst *i, tk_sim_arith op, uint64_t a, uint64_t b, uint64_t c) {
     tk_sim_type t = (tk_sim_type)i->type[0];
     tk_sim_round mode = tk_sim_round_of(i);
     bool ftz = tk_sim_has(i, TK_SIM_MOD_FTZ);
@@ -70,24 +46,23 @@ static uint64_t compute(const tk_sim_inst *i, arithmetic op, uint64_t a, uint64_
     uint64_t r;
     if (t == TK_SIM_F64) {
         double exact = mode ? in_mode(op, x, y, z, mode) : plain(op, x, y, z);
-        bool first = op == DIV && tk_sim_is_nan(t, a);
+        bool first = op == TK_SIM_ARITH_DIV && tk_sim_is_nan(t, a);
         return exact == exact ? tk_f64_bits(exact)
                               : tk_sim_f64_nan(first ? 0 : a, first ? 0 : b, first ? a : c);
     } else {
-        double exact = odd_result(op, x, y, z);
-        bool cancels = exact == 0 && (op == ADD || op == SUB || op == FMA);
+        double exact = tk_sim_arith_odd(op, x, y, z);
+        bool cancels = exact == 0 &&
+                       (op == TK_SIM_ARITH_ADD || op == TK_SIM_ARITH_SUB || op == TK_SIM_ARITH_FMA);
         if (cancels && mode == TK_SIM_ROUND_DOWN) { // x - x is -0 downwards
-            double sum = op == ADD   ? x
-                         : op == SUB ? x
-                                     : x * y,
-                   other = op == SUB   ? -y
-                           : op == ADD ? y
-                                       : z;
+            double sum = op == TK_SIM_ARITH_ADD   ? x
+                         : op == TK_SIM_ARITH_SUB ? x
+                                                  : x * y,
+                   other = op == TK_SIM_ARITH_SUB   ? -y
+                           : op == TK_SIM_ARITH_ADD ? y
+                                                    : z;
             exact = signbit(sum) || signbit(other) ? -0.0 : 0.0;
         }
-        // A result is flushed by what it was before it was rounded.
-        r = ftz && fabs(exact) < 0x1p-126 ? tk_sim_narrow(t, copysign(0, exact), mode, false)
-                                          : tk_sim_narrow(t, exact, mode, false);
+        r = tk_sim_narrow_ftz(t, exact, mode, ftz);
     }
     r = ftz ? tk_sim_flush(t, r) : r;
     return tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
@@ -134,12 +109,12 @@ static bool exists(const tk_sim_inst *i) {
     tk_sim_exec *tk_sim_bind_##BIND(const tk_sim_inst *i) {                                        \
         return !exists(i) ? NULL : quick(i) ? QUICK : any_##BIND;                                  \
     }
-ARITHMETIC2(fadd, ADD, quick_add)
-ARITHMETIC2(fsub, SUB, quick_sub)
-ARITHMETIC2(fmul, MUL, quick_mul)
-ARITHMETIC2(fdiv, DIV, quick_div)
+ARITHMETIC2(fadd, TK_SIM_ARITH_ADD, quick_add)
+ARITHMETIC2(fsub, TK_SIM_ARITH_SUB, quick_sub)
+ARITHMETIC2(fmul, TK_SIM_ARITH_MUL, quick_mul)
+ARITHMETIC2(fdiv, TK_SIM_ARITH_DIV, quick_div)
 
-TK_SIM_TERNARY(any_ffma, uint64_t, uint64_t, compute(i, FMA, x, y, z))
+TK_SIM_TERNARY(any_ffma, uint64_t, uint64_t, compute(i, TK_SIM_ARITH_FMA, x, y, z))
 tk_sim_exec *tk_sim_bind_ffma(const tk_sim_inst *i) {
     return !exists(i) ? NULL : quick(i) ? quick_fma : any_ffma;
 }
@@ -147,9 +122,9 @@ tk_sim_exec *tk_sim_bind_ffma(const tk_sim_inst *i) {
 static uint64_t one(const tk_sim_inst *i) {
     return tk_sim_narrow((tk_sim_type)i->type[0], 1, TK_SIM_ROUND_NEAREST, false);
 }
-TK_SIM_UNARY(any_frcp, uint64_t, uint64_t, compute(i, DIV, one(i), x, 0))
+TK_SIM_UNARY(any_frcp, uint64_t, uint64_t, compute(i, TK_SIM_ARITH_DIV, one(i), x, 0))
 tk_sim_exec *tk_sim_bind_frcp(const tk_sim_inst *i) { return exists(i) ? any_frcp : NULL; }
-TK_SIM_UNARY(any_fsqrt, uint64_t, uint64_t, compute(i, SQRT, x, 0, 0))
+TK_SIM_UNARY(any_fsqrt, uint64_t, uint64_t, compute(i, TK_SIM_ARITH_SQRT, x, 0, 0))
 tk_sim_exec *tk_sim_bind_fsqrt(const tk_sim_inst *i) { return exists(i) ? any_fsqrt : NULL; }
 
 // ---- Signs
@@ -176,26 +151,7 @@ TK_SIM_BIND_ONE(copysign, any_copysign)
 
 // ---- min, max
 static uint64_t pick(const tk_sim_inst *i, uint64_t x, uint64_t y, bool max) {
-    tk_sim_type t = (tk_sim_type)i->type[0];
-    uint64_t sign = sign_of(i), result_sign = 0;
-    bool magnitudes = tk_sim_has(i, TK_SIM_MOD_XORSIGN);
-    x = flushed(i, x);
-    y = flushed(i, y);
-    if (magnitudes) {
-        result_sign = (x ^ y) & sign;
-        x &= ~sign;
-        y &= ~sign;
-    }
-    bool nx = tk_sim_is_nan(t, x), ny = tk_sim_is_nan(t, y);
-    if ((nx && ny) || ((nx || ny) && tk_sim_has(i, TK_SIM_MOD_NAN_))) {
-        return t == TK_SIM_F64 ? tk_sim_f64_nan(0, x, y) : tk_sim_nan(t);
-    }
-    if (nx || ny) {
-        return (nx ? y : x) | result_sign;
-    }
-    double a = tk_sim_widen(t, x, false), b = tk_sim_widen(t, y, false);
-    bool first = a == b ? ((x & sign) != 0) != max : (a < b) != max;
-    return (first ? x : y) | result_sign;
+    return tk_sim_pick(i, (tk_sim_type)i->type[0], flushed(i, x), flushed(i, y), max);
 }
 TK_SIM_BINARY(any_fmin, uint64_t, uint64_t, pick(i, x, y, false))
 TK_SIM_BINARY(any_fmax, uint64_t, uint64_t, pick(i, x, y, true))

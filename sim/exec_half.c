@@ -6,55 +6,20 @@
 
 #include <math.h>
 
-typedef enum operation { ADD, SUB, MUL, FMA, NEG, ABS, MIN, MAX, EX2, TANH } operation;
+// From ARITH on: a tk_sim_arith more.
+enum { NEG, ABS, MIN, MAX, EX2, TANH, ARITH };
 
 static tk_sim_type element(const tk_sim_inst *i) {
     return i->type[0] == TK_SIM_F16 || i->type[0] == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
 }
 
-static uint64_t pick(const tk_sim_inst *i, tk_sim_type t, uint64_t x, uint64_t y, bool max) {
-    uint64_t sign = 0;
-    if (tk_sim_has(i, TK_SIM_MOD_XORSIGN)) {
-        sign = (x ^ y) & 0x8000;
-        x &= 0x7fff;
-        y &= 0x7fff;
-    }
-    bool nx = tk_sim_is_nan(t, x), ny = tk_sim_is_nan(t, y);
-    if ((nx && ny) || ((nx || ny) && tk_sim_has(i, TK_SIM_MOD_NAN_))) {
-        return tk_sim_nan(t);
-    }
-    if (nx || ny) {
-        return (nx ? y : x) | sign;
-    }
-    double a = tk_sim_widen(t, x, false), b = tk_sim_widen(t, y, false);
-    bool first = a == b ? ((x & 0x8000) != 0) != max : (a < b) != max;
-    return (first ? x : y) | sign;
+static double value(int op, double x, double y, double z) {
+    return op == EX2    ? exp2(x)
+           : op == TANH ? tanh(x)
+                        : tk_sim_arith_odd((tk_sim_arith)(op - ARITH), x, y, z);
 }
 
-static double value(operation op, double x, double y, double z) {
-    switch (op) {
-    case ADD:
-        return tk_fma_to_odd(x, 1, y);
-    case SUB:
-        return tk_fma_to_odd(x, 1, -y);
-    case MUL:
-        return x * y;
-    case FMA:
-        return tk_fma_to_odd(x, y, z);
-    case EX2:
-        return exp2(x);
-    case TANH:
-        return tanh(x);
-    case NEG:
-    case ABS:
-    case MIN:
-    case MAX:
-        break;
-    }
-    return 0;
-}
-
-static uint64_t one(const tk_sim_inst *i, operation op, uint64_t a, uint64_t b, uint64_t c) {
+static uint64_t one(const tk_sim_inst *i, int op, uint64_t a, uint64_t b, uint64_t c) {
     tk_sim_type t = element(i);
     if (tk_sim_has(i, TK_SIM_MOD_FTZ)) {
         a = tk_sim_flush(t, a);
@@ -65,19 +30,16 @@ static uint64_t one(const tk_sim_inst *i, operation op, uint64_t a, uint64_t b, 
         return tk_sim_is_nan(t, a) ? tk_sim_nan(t) : op == NEG ? a ^ 0x8000 : a & 0x7fff;
     }
     if (op == MIN || op == MAX) {
-        return pick(i, t, a, b, op == MAX);
+        return tk_sim_pick(i, t, a, b, op == MAX);
     }
     double x =
         value(op, tk_sim_widen(t, a, false), tk_sim_widen(t, b, false), tk_sim_widen(t, c, false));
-    // A result is flushed by what it was before it was rounded.
-    bool flushes =
-        tk_sim_has(i, TK_SIM_MOD_FTZ) && fabs(x) < (t == TK_SIM_F16 ? 0x1p-14 : 0x1p-126);
-    uint64_t r = tk_sim_narrow(t, flushes ? copysign(0, x) : x, TK_SIM_ROUND_NEAREST, false);
+    uint64_t r = tk_sim_narrow_ftz(t, x, TK_SIM_ROUND_NEAREST, tk_sim_has(i, TK_SIM_MOD_FTZ));
     r = tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
     return tk_sim_has(i, TK_SIM_MOD_RELU) && (r & 0x8000) ? 0 : r;
 }
 
-static tk_sim_flow run(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, operation op) {
+static tk_sim_flow run(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, int op) {
     const uint64_t *a = tk_sim_get(w, &i->arg[1]);
     const uint64_t *b = i->narg > 2 ? tk_sim_get(w, &i->arg[2]) : a;
     const uint64_t *c = i->narg > 3 ? tk_sim_get(w, &i->arg[3]) : a;
@@ -102,10 +64,10 @@ static tk_sim_flow run(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, oper
         return tk_sim_has(i, TK_SIM_MOD_XORSIGN) == tk_sim_has(i, TK_SIM_MOD_ABS) ? run_##BIND     \
                                                                                   : NULL;          \
     }
-HALF(hadd, ADD)
-HALF(hsub, SUB)
-HALF(hmul, MUL)
-HALF(hfma, FMA)
+HALF(hadd, ARITH + TK_SIM_ARITH_ADD)
+HALF(hsub, ARITH + TK_SIM_ARITH_SUB)
+HALF(hmul, ARITH + TK_SIM_ARITH_MUL)
+HALF(hfma, ARITH + TK_SIM_ARITH_FMA)
 HALF(hneg, NEG)
 HALF(habs, ABS)
 HALF(hmin, MIN)

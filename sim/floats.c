@@ -157,3 +157,49 @@ double tk_sim_to_odd(double s, double rest) {
     }
     return tk_f64_of_bits(tk_f64_bits(s) | 1);
 }
+
+double tk_sim_arith_odd(tk_sim_arith op, double x, double y, double z) {
+    switch (op) {
+    case TK_SIM_ARITH_ADD:
+        return tk_fma_to_odd(x, 1, y);
+    case TK_SIM_ARITH_SUB:
+        return tk_fma_to_odd(x, 1, -y);
+    case TK_SIM_ARITH_MUL:
+        return x * y;
+    case TK_SIM_ARITH_FMA:
+        return tk_fma_to_odd(x, y, z);
+    case TK_SIM_ARITH_DIV: {
+        double q = x / y, rest = fma(-q, y, x);
+        return tk_sim_to_odd(q, y < 0 ? -rest : rest);
+    }
+    case TK_SIM_ARITH_SQRT: {
+        double q = sqrt(x);
+        return tk_sim_to_odd(q, fma(-q, q, x));
+    }
+    }
+    return 0;
+}
+
+uint64_t tk_sim_narrow_ftz(tk_sim_type t, double x, tk_sim_round mode, bool ftz) {
+    double least = t == TK_SIM_F16 ? 0x1p-14 : 0x1p-126;
+    return tk_sim_narrow(t, ftz && fabs(x) < least ? copysign(0, x) : x, mode, false);
+}
+
+uint64_t tk_sim_pick(const tk_sim_inst *i, tk_sim_type t, uint64_t x, uint64_t y, bool max) {
+    uint64_t sign = UINT64_C(1) << (tk_sim_types[t].bits - 1), result_sign = 0;
+    if (tk_sim_has(i, TK_SIM_MOD_XORSIGN)) {
+        result_sign = (x ^ y) & sign;
+        x &= ~sign;
+        y &= ~sign;
+    }
+    bool nx = tk_sim_is_nan(t, x), ny = tk_sim_is_nan(t, y);
+    if ((nx && ny) || ((nx || ny) && tk_sim_has(i, TK_SIM_MOD_NAN_))) {
+        return t == TK_SIM_F64 ? tk_sim_f64_nan(0, x, y) : tk_sim_nan(t);
+    }
+    if (nx || ny) {
+        return (nx ? y : x) | result_sign;
+    }
+    double a = tk_sim_widen(t, x, false), b = tk_sim_widen(t, y, false);
+    bool first = a == b ? ((x & sign) != 0) != max : (a < b) != max;
+    return (first ? x : y) | result_sign;
+}

@@ -36,4 +36,19 @@ uint64_t tk_sim_f64_nan(uint64_t a, uint64_t b, uint64_t c);
 // the exact value rounded to odd, which can be rounded again to a shorter format without harm.
 double tk_sim_to_odd(double s, double rest);
 
+typedef enum tk_sim_arith {
+    TK_SIM_ARITH_ADD,
+    TK_SIM_ARITH_SUB,
+    TK_SIM_ARITH_MUL,
+    TK_SIM_ARITH_FMA, // x y + z
+    TK_SIM_ARITH_DIV,
+    TK_SIM_ARITH_SQRT
+} tk_sim_arith;
+// The operation on values of f32 or less, rounded to odd: to be rounded to the type.
+double tk_sim_arith_odd(tk_sim_arith op, double x, double y, double z);
+// Such a value rounded to the type. ftz: what is subnormal before it is rounded becomes zero.
+uint64_t tk_sim_narrow_ftz(tk_sim_type t, double x, tk_sim_round mode, bool ftz);
+// min and max of the bits of two floats, as the instruction's .NaN and .xorsign.abs say.
+uint64_t tk_sim_pick(const tk_sim_inst *i, tk_sim_type t, uint64_t x, uint64_t y, bool max);
+
 #endif

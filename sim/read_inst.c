@@ -620,7 +620,7 @@ static void read_call(tk_sim_reader *r, const written *x, uint8_t guard, uint32_
     for (unsigned k = 2; k <= TK_SIM_OPERANDS; k++) {
         i.at[k] = (uint16_t)f.args.n;
     }
-    i.arg = f.args.at;
+    i.arg = f.args.n ? f.args.at : TK_NEW(r->arena, tk_sim_arg);
     i.narg = f.args.n;
     i.klass = TK_SIM_CLASS_CONTROL;
     i.call = called;

@@ -152,8 +152,8 @@ const char *recorded_ptx(tk_arena *arena, const recorded *r) {
 // What is wrong with the map's arguments, or NULL.
 static const char *make_map(tk_arena *arena, const recorded *r, uint64_t in, uint64_t out,
                             void *map) {
-    const int64_t *n = r->map;
-    tk_sim_map_spec s = {.type = (tk_sim_map_type)*n++, .rank = (uint32_t)*n++};
+    const int64_t *n = r->map + 2;
+    tk_sim_map_spec s = {.type = (tk_sim_map_type)r->map[0], .rank = (uint32_t)r->map[1]};
     cr_assert(s.rank >= 1 && s.rank <= TK_SIM_MAP_RANK && r->nmap == 4 * s.rank + 4);
     for (uint32_t k = 0; k < s.rank; k++) {
         s.dim[k] = (uint64_t)*n++;

@@ -98,8 +98,8 @@ Test(sim_rare, refused) {
         "red.global.add.v8.f32 [%d1], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};",
         "red.global.min.v2.f32 [%d1], {%f0, %f1};",
         "red.global.add.v2.f16x2 [%d1], {%r0, %r1};",
-        "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r2}, "
-        "{%r0, %r1, %r2, %r3};",
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r2}, "
+         "{%r0, %r1, %r2, %r3};"),
         "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d2}, {%d3}, {%d0, %d1};",
         "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r0}, [%d1];",
         "discard.global.L2 [%d1], 128;",
