@@ -5,7 +5,7 @@
 #include "sim/exec.h"
 #include "sim/tensor.h"
 
-enum { BOX_ALIGN = 128 };
+enum { BOX_ALIGN = 128, BOX_ALIGN_GLOBAL = 16 };
 
 // The map at the lane's address, decoded; NULL after a fault.
 static const tk_sim_tensor *find_map(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
@@ -68,6 +68,12 @@ static bool begin(tk_sim_bulk *x, unsigned operand) {
         x->at[k] = (int32_t)tk_sim_get(x->warp, &a[1 + k])[x->lane];
     }
     x->tensor = t;
+    if ((int64_t)x->at[0] * t->element % BOX_ALIGN_GLOBAL) {
+        tk_sim_fail(x->warp, x->inst, x->lane, "misaligned",
+                    "a box from column %d on, of elements of %u bytes: no multiple of %d bytes",
+                    x->at[0], t->element, BOX_ALIGN_GLOBAL);
+        return false;
+    }
     return true;
 }
 

@@ -270,6 +270,7 @@ static void random_place(uint64_t *r, const tk_sim_map_spec *s, int32_t *at) {
     for (unsigned k = 0; k < s->rank; k++) {
         uint32_t reach = s->box[k] + (uint32_t)s->dim[k] + 2;
         at[k] = (int32_t)below(r, reach) - (int32_t)s->box[k] - 1;
+        at[k] -= k ? 0 : at[k] % (int32_t)(16 / sizes[s->type]);
     }
 }
 
@@ -302,9 +303,9 @@ Test(sim_tma, far_away) {
                          .step = {1, 1}};
     check_load(&s, (int32_t[]){0, -5}, 0);
     check_load(&s, (int32_t[]){INT32_MIN, INT32_MAX}, 3);
-    check_load(&s, (int32_t[]){INT32_MAX, 0}, 4);
+    check_load(&s, (int32_t[]){INT32_MAX - 15, 0}, 4);
     s.dim[1] = UINT64_C(1) << 32; // never reached
-    check_load(&s, (int32_t[]){-255, -32}, 5);
+    check_load(&s, (int32_t[]){-240, -32}, 5);
 }
 
 // ---- Stores and reductions
@@ -553,6 +554,8 @@ Test(sim_tma, faults_of_loads) {
     fault(INIT EXPECT FORM "[%r1+64], [%map, {0, 0}], [%r2];" WAIT, "misaligned",
           "no multiple of 128");
     fault(INIT EXPECT FORM "[%r1], [%map+32, {0, 0}], [%r2];" WAIT, "misaligned", "64 bytes");
+    fault(INIT EXPECT FORM "[%r1], [%map, {4, 0}], [%r2];" WAIT, "misaligned",
+          "from column 4 on, of elements of 2 bytes");
     fault(INIT EXPECT "add.u32 %r1, %r1, 14336;" LOAD WAIT, "out-of-bounds", "shared memory");
     fault(INIT EXPECT "mov.b64 %map, %base;" LOAD WAIT, "tensor-map", "no tensor map is there");
     fault(INIT EXPECT "cvt.u64.u32 %map, %r1; cvta.shared.u64 %map, %map;" LOAD, "tensor-map",
