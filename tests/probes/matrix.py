@@ -155,9 +155,9 @@ def wgmma_text(smem, na, nc, out):
     return "".join(lines) + "ret;\n}\n", count * 512
 
 
-def descriptor(name, at, lbo, sbo, swizzle):
+def descriptor(name, at, lbo, sbo, swizzle, base=0):
     """`at`: bytes from the start of shared memory."""
-    high = (sbo >> 4) << 32 | (lbo >> 4) << 16 | swizzle << 62
+    high = (sbo >> 4) << 32 | (lbo >> 4) << 16 | swizzle << 62 | base << 49
     return f"add.u64 %{name}, %q3, {at >> 4}; or.b64 %{name}, %{name}, {high:#x};"
 
 
@@ -237,8 +237,18 @@ def wgmma_values():
         yield wgmma(f"wgmma registers {t}", 8, ("s32" if t == "s8" else "f32", t, t), ("like",) if t != "s8" else ("whole",), registers=True)
 
 
+def wgmma_bases():
+    """Tiles that begin at a line of 128 bytes inside the swizzle's period, with and without the base offset that says so."""
+    for swizzle, pitch in ((3, 32), (2, 64), (1, 128)):
+        for line in (1, 2, 5):
+            for base in (0, line):
+                a, b = (128 * line, 16, 8 * pitch, swizzle, base), (8192, 16, 8 * pitch, swizzle)
+                yield wgmma(f"raw wgmma base {pitch} {line} {base}", 8, ("f32", "f16", "f16"), ("whole",), a=a, b=b, tail="1, 1, 0, 0", out="bytes", values=SIGNS, smem=16384)
+
+
 def raw():
     """To find rules by."""
+    yield from wgmma_bases()
     wanted = ("f16 k8", "f16 k16", "f16 f16 k16", "bf16 k16", "tf32 k4", "tf32 k8", "e4m3 e4m3 k32", "e5m2 e5m2 k32", "e4m3 k16", "e4m3 f16 k32")
     for name, *rest in mma_shapes():
         if name in wanted:
