@@ -234,3 +234,20 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     return flow;
 }
 TK_SIM_BIND_ONE(map_copy, run_copy)
+
+// ---- prefetch.tensormap
+
+static tk_sim_flow run_prefetch(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    (void)w, (void)i, (void)mask;
+    return TK_SIM_NEXT;
+}
+
+static tk_sim_flow run_refused(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(mask), "illegal-instruction",
+                       "'%s' can be assembled, but a GPU refuses it; the form without .param works",
+                       i->name);
+}
+
+tk_sim_exec *tk_sim_bind_map_prefetch(const tk_sim_inst *i) {
+    return tk_sim_has(i, TK_SIM_MOD_PARAM) ? run_refused : run_prefetch;
+}

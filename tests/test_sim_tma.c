@@ -554,6 +554,8 @@ Test(sim_tma, faults_of_loads) {
     fault(INIT EXPECT FORM "[%r1+64], [%map, {0, 0}], [%r2];" WAIT, "misaligned",
           "no multiple of 128");
     fault(INIT EXPECT FORM "[%r1], [%map+32, {0, 0}], [%r2];" WAIT, "misaligned", "64 bytes");
+    fault("prefetch.tensormap [%map]; prefetch.param.tensormap [map_];", "illegal-instruction",
+          "a GPU refuses it");
     fault(INIT EXPECT FORM "[%r1], [%map, {4, 0}], [%r2];" WAIT, "misaligned",
           "from column 4 on, of elements of 2 bytes");
     fault(INIT EXPECT "add.u32 %r1, %r1, 14336;" LOAD WAIT, "out-of-bounds", "shared memory");
