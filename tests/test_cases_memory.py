@@ -109,6 +109,37 @@ def test_A065_64_bit_indices_do_not_wrap():
     assert y.array.bits.tolist() == [-1, -1, 3]
 
 
+@test(*[(t, step) for t in ("u8", "f32", "f64") for step in (1, -1, 2)])
+def test_A065_an_index_beside_one_far_outside(dtype, step):
+    """One element of a thread inside, the other so far outside that 32 bits wrap: neither is found from the other."""
+    for far in (2147483600, 2147483647, -2147483648):
+        far_text = f"({far + 1} - 1)" if far < 0 else far
+        x = make(np.arange(200) % 50 + 3, dtype)[::step][:100]
+        at = np.array([0, 5, 60, 99, -3, 98, 31, 7] * 8, np.int32)
+        y, z, w = Out((4, 64), dtype), Out((4, 64), dtype), Out((2,), dtype)
+        run(f"kernel k(x: in {dtype}[N], at: in i32[64], y: out {dtype}[4, 64], z: out {dtype}[4, 64], w: out {dtype}[2], s: i32) {{\n"
+            f"    let t = at[0 +: 64];\n    w[0] = x[s + {far_text}] else 1;\n    w[1] = x[s] else 1;\n"
+            f"    y[0, 0 +: 64] = x[s + {far_text} +: 64] else 1;\n    z[0, 0 +: 64] = x[s +: 64] else 1;\n"
+            f"    y[1, 0 +: 64] = x[t + {far_text}] else 1;\n    z[1, 0 +: 64] = x[t] else 1;\n"
+            f"    y[2, 0 +: 64] = x[{far_text} +: 64] else 1;\n    z[2, 0 +: 64] = x[-7 +: 64] else 1;\n"
+            f"    y[3, 0 +: 64] = x[t + {far_text} where t > 5] else 1;\n    z[3, 0 +: 64] = x[t where t > 5] else 1;\n}}",
+            x=x, at=at, y=y, z=z, w=w, s=60)
+        values = value(x)
+
+        def read(index, mask=True):
+            wrapped = (np.asarray(index, np.int64) + 2 ** 31) % 2 ** 32 - 2 ** 31
+            inside = (wrapped >= 0) & (wrapped < 100) & mask
+            return np.where(inside, values[np.where(inside, wrapped, 0)], 1)
+        wide = at.astype(np.int64)
+        lane = np.arange(64)
+        beyond = np.where(far + lane >= 2 ** 31, 2 ** 31 - 1, far + lane)  # a range does not wrap
+        first = (60 + far + 2 ** 31) % 2 ** 32 - 2 ** 31
+        assert value(w.array).tolist() == [read(60 + far), read(60)]
+        for got, want in ((y, (read(np.minimum(first + lane, 2 ** 31 - 1)), read(wide + far), read(beyond), read(wide + far, at > 5))),
+                          (z, (read(60 + lane), read(at), read(lane - 7), read(at, at > 5)))):
+            assert (value(got.array) == np.array(want)).all(), (far, value(got.array), np.array(want))
+
+
 class Sparse:
     """Address space of n bytes, of which only what is touched takes memory."""
 
