@@ -2,9 +2,11 @@
 // Atomics: one owner an element; copies get the old value through shared memory.
 //
 // atomicrmw keeps neither its order nor a wide scope on this target, so an order that is asked for
-// is made by fences around a relaxed operation. Float minimum and maximum are loops of
-// compare-and-swap over the bits, with the executor's rule: a NaN on either side gives way.
+// is made by fences around a relaxed operation. Float minimum and maximum, and sums of bf16 where
+// there is no instruction, are loops of compare-and-swap over the bits, with the executor's rule: a
+// NaN on either side gives way.
 #include "lower/views.h"
+#include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
 #include <string.h>
@@ -28,15 +30,37 @@ static LLVMTypeRef bits_type(tk_emit *e, tk_dtype t) {
     return LLVMIntTypeInContext(e->ctx, tk_dtype_bits(t));
 }
 
+// LLVM knows no exchange of 16 bits on this target and would take the 32 that they are in, of which
+// half may be past the tensor's end.
+static LLVMValueRef exchange_half(tk_emit *e, const tk_op *op, LLVMValueRef at,
+                                  LLVMValueRef expected, LLVMValueRef value) {
+    static const char *const scope[] = {"gpu", "cta", "sys"};
+    const char *text = tk_format(e->arena, "atom.relaxed.%s.global.cas.b16 $0, [$1], $2, $3;",
+                                 scope[op->at.scope]);
+    static const char constraints[] = "=h,l,h,h,~{memory}";
+    LLVMValueRef arg[3] = {at, expected, value};
+    LLVMTypeRef i16 = tk_ll_int(e, 16), type[3] = {LLVMTypeOf(at), i16, i16};
+    LLVMTypeRef ft = LLVMFunctionType(i16, type, 3, 0);
+    LLVMValueRef f = LLVMGetInlineAsm(ft, text, strlen(text), constraints, strlen(constraints), 1,
+                                      0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(e->b, ft, f, arg, 3, "");
+}
+
+// What is there before; it has been exchanged where that is what was expected.
 static LLVMValueRef exchange_if(tk_emit *e, const tk_op *op, LLVMValueRef at, LLVMValueRef expected,
                                 LLVMValueRef value) {
-    return LLVMBuildAtomicCmpXchgSyncScope(e->b, at, expected, value, LLVMAtomicOrderingMonotonic,
-                                           LLVMAtomicOrderingMonotonic, scope_of(e, op->at.scope));
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 16) {
+        return exchange_half(e, op, at, expected, value);
+    }
+    LLVMValueRef pair =
+        LLVMBuildAtomicCmpXchgSyncScope(e->b, at, expected, value, LLVMAtomicOrderingMonotonic,
+                                        LLVMAtomicOrderingMonotonic, scope_of(e, op->at.scope));
+    return LLVMBuildExtractValue(e->b, pair, 0, "");
 }
 
 // old = *at; do { next = f(old, x) } while (!cas(at, old, next)); the old value's bits.
-static LLVMValueRef float_extreme(tk_emit *e, const tk_op *op, tk_dtype t, LLVMValueRef at,
-                                  LLVMValueRef x) {
+static LLVMValueRef by_exchange(tk_emit *e, const tk_op *op, tk_dtype t, tk_numop f,
+                                LLVMValueRef at, LLVMValueRef x) {
     LLVMTypeRef bits = bits_type(e, t), type = tk_emit_type(e, t);
     LLVMValueRef first = LLVMBuildLoad2(e->b, bits, at, "");
     LLVMSetAlignment(first, (unsigned)tk_dtype_size(t));
@@ -49,12 +73,10 @@ static LLVMValueRef float_extreme(tk_emit *e, const tk_op *op, tk_dtype t, LLVMV
     LLVMValueRef old = LLVMBuildPhi(e->b, bits, "");
     LLVMAddIncoming(old, &first, &before, 1);
     LLVMValueRef arg[2] = {LLVMBuildBitCast(e->b, old, type, ""), x};
-    LLVMValueRef next =
-        tk_emit_elem(e, op->at.kind == TK_K_MAX ? TK_NUM_FMAX : TK_NUM_FMIN, t, 0, arg);
-    LLVMValueRef pair = exchange_if(e, op, at, old, LLVMBuildBitCast(e->b, next, bits, ""));
-    LLVMValueRef seen = LLVMBuildExtractValue(e->b, pair, 0, "");
+    LLVMValueRef next = tk_emit_elem(e, f, t, 0, arg);
+    LLVMValueRef seen = exchange_if(e, op, at, old, LLVMBuildBitCast(e->b, next, bits, ""));
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
-    LLVMBuildCondBr(e->b, LLVMBuildExtractValue(e->b, pair, 1, ""), done, loop);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, seen, old, ""), done, loop);
     LLVMAddIncoming(old, &seen, &last, 1);
     LLVMPositionBuilderAtEnd(e->b, done);
     return LLVMBuildBitCast(e->b, old, type, "");
@@ -83,13 +105,16 @@ static LLVMAtomicRMWBinOp rmw_of(const tk_op *op, tk_dtype t) {
 static LLVMValueRef one(tk_emit *e, const tk_op *op, tk_dtype t, LLVMValueRef at, LLVMValueRef *x) {
     LLVMTypeRef bits = bits_type(e, t), type = tk_emit_type(e, t);
     if (op->code == TK_OP_ATOMIC_CAS) {
-        LLVMValueRef pair = exchange_if(e, op, at, LLVMBuildBitCast(e->b, x[0], bits, ""),
+        LLVMValueRef seen = exchange_if(e, op, at, LLVMBuildBitCast(e->b, x[0], bits, ""),
                                         LLVMBuildBitCast(e->b, x[1], bits, ""));
-        return LLVMBuildBitCast(e->b, LLVMBuildExtractValue(e->b, pair, 0, ""), type, "");
+        return LLVMBuildBitCast(e->b, seen, type, "");
     }
-    bool extreme = op->at.kind == TK_K_MIN || op->at.kind == TK_K_MAX;
-    if (extreme && tk_dtype_is_float(t)) {
-        return float_extreme(e, op, t, at, x[0]);
+    if (tk_dtype_is_float(t) && (op->at.kind == TK_K_MIN || op->at.kind == TK_K_MAX)) {
+        tk_numop f = op->at.kind == TK_K_MAX ? TK_NUM_FMAX : TK_NUM_FMIN;
+        return by_exchange(e, op, t, f, at, x[0]);
+    }
+    if (t == TK_BF16 && op->at.kind == TK_K_ADD && e->target->cc < 90) { // no instruction
+        return by_exchange(e, op, t, TK_NUM_ADD, at, x[0]);
     }
     bool by_bits = op->at.kind == TK_K_XCHG;
     LLVMValueRef v = by_bits ? LLVMBuildBitCast(e->b, x[0], bits, "") : x[0];
