@@ -3,6 +3,7 @@
 // exact result does not fit.
 #include "sim/exec.h"
 #include "sim/floats.h"
+#include "sim/mufu.h"
 
 #include <math.h>
 
@@ -13,10 +14,13 @@ static tk_sim_type element(const tk_sim_inst *i) {
     return i->type[0] == TK_SIM_F16 || i->type[0] == TK_SIM_F16X2 ? TK_SIM_F16 : TK_SIM_BF16;
 }
 
-static double value(int op, double x, double y, double z) {
-    return op == EX2    ? exp2(x)
-           : op == TANH ? tanh(x)
-                        : tk_sim_arith_odd((tk_sim_arith)(op - ARITH), x, y, z);
+// The f32 result, cut.
+static uint64_t special(int op, tk_sim_type t, uint64_t a) {
+    uint32_t x = tk_f32_bits((float)tk_sim_widen(t, a, false));
+    uint32_t y = tk_sim_mufu(op == EX2 ? TK_SIM_MUFU_EX2 : TK_SIM_MUFU_TANH, x);
+    double v = tk_sim_widen(TK_SIM_F32, y, false);
+    bool great = t == TK_SIM_F16 && v >= 0x1p16; // becomes infinite
+    return tk_sim_narrow(t, v, great ? TK_SIM_ROUND_NEAREST : TK_SIM_ROUND_ZERO, false);
 }
 
 static uint64_t one(const tk_sim_inst *i, int op, uint64_t a, uint64_t b, uint64_t c) {
@@ -32,8 +36,11 @@ static uint64_t one(const tk_sim_inst *i, int op, uint64_t a, uint64_t b, uint64
     if (op == MIN || op == MAX) {
         return tk_sim_pick(i, t, a, b, op == MAX);
     }
-    double x =
-        value(op, tk_sim_widen(t, a, false), tk_sim_widen(t, b, false), tk_sim_widen(t, c, false));
+    if (op == EX2 || op == TANH) {
+        return special(op, t, a);
+    }
+    double x = tk_sim_arith_odd((tk_sim_arith)(op - ARITH), tk_sim_widen(t, a, false),
+                                tk_sim_widen(t, b, false), tk_sim_widen(t, c, false));
     uint64_t r = tk_sim_narrow_ftz(t, x, TK_SIM_ROUND_NEAREST, tk_sim_has(i, TK_SIM_MOD_FTZ));
     r = tk_sim_has(i, TK_SIM_MOD_SAT) ? tk_sim_saturate(t, r) : r;
     return tk_sim_has(i, TK_SIM_MOD_RELU) && (r & 0x8000) ? 0 : r;
