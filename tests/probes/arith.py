@@ -184,6 +184,19 @@ def half_arithmetic():
                         yield elementwise(f"half {op}{f}{s}.{t}{x2}", [f"{op}{f}{s}.{t}{x2} $d, %a, %b;"], reg, [reg] * 2, two)
 
 
+def tiny():
+    """Products on either side of the least normal number, which .ftz flushes or not by what they were before they were rounded, or after."""
+    k = np.arange(32, dtype=np.uint64)
+    a, b, minus = k % np.uint64(8), np.uint64(1) + k // np.uint64(8), k % np.uint64(2)
+    f32 = [np.uint64(0x00800000) + a | minus << np.uint64(31), np.uint64(0x3f800000) - b]
+    f16 = [np.uint64(0x0400) + a | minus << np.uint64(15), np.uint64(0x3c00) - b]
+    for m in F32_ROUNDS:
+        yield elementwise(f"f32 tiny mul.{m}.ftz", [f"mul.{m}.ftz.f32 $d, %a, %b;", f"mul.{m}.f32 $d, %a, %b;"], "b32", ["b32"] * 2, f32)
+        yield elementwise(f"f32 tiny fma.{m}.ftz", [f"fma.{m}.ftz.f32 $d, %a, %b, %c;"], "b32", ["b32"] * 3, [*f32, np.zeros(32, dtype=np.uint64)])
+    yield elementwise("half tiny mul.ftz", ["mul.rn.ftz.f16 $d, %a, %b;", "mul.rn.f16 $d, %a, %b;"], "b16", ["b16"] * 2, f16)
+    yield elementwise("half tiny fma.ftz", ["fma.rn.ftz.f16 $d, %a, %b, %c;"], "b16", ["b16"] * 3, [*f16, np.zeros(32, dtype=np.uint64)])
+
+
 # ---- Approximate functions ----------------------------------------------------------------------
 
 def f32_points(name, n, low, high):
@@ -222,5 +235,5 @@ def approximate():
 
 
 def probes():
-    for family in (ints, ints32, compares, f32_arithmetic, f64_arithmetic, half_arithmetic, approximate):
+    for family in (ints, ints32, compares, f32_arithmetic, f64_arithmetic, half_arithmetic, tiny, approximate):
         yield from family()
