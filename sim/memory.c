@@ -277,9 +277,23 @@ static unsigned passes(uint32_t mask, const uint64_t *address, uint32_t bytes, u
     return most;
 }
 
-// Lanes with 8 bytes go in two halves, those with 16 in four quarters.
-static void count_shared(tk_sim_count *c, uint32_t mask, const uint64_t *address, uint32_t bytes) {
-    unsigned groups = bytes <= 4 ? 1 : bytes <= 8 ? 2 : 4, lanes = TK_SIM_LANES / groups;
+// All lanes read what the lane beside them, or the one after that, reads.
+static bool in_pairs(uint32_t mask, const uint64_t *address) {
+    bool next = true, second = true;
+    TK_SIM_EACH(l, mask) {
+        next = next && (!(mask >> (l ^ 1) & 1) || address[l] == address[l ^ 1]);
+        second = second && (!(mask >> (l ^ 2) & 1) || address[l] == address[l ^ 2]);
+    }
+    return next || second;
+}
+
+// Lanes with 8 bytes go in two halves, those with 16 in four quarters. Where they read in pairs,
+// two parts go as one.
+static void count_shared(tk_sim_count *c, uint32_t mask, const uint64_t *address, uint32_t bytes,
+                         bool load) {
+    unsigned groups = bytes <= 4 ? 1 : bytes <= 8 ? 2 : 4;
+    groups = groups > 1 && load && in_pairs(mask, address) ? groups / 2 : groups;
+    unsigned lanes = TK_SIM_LANES / groups;
     uint64_t waves = 0, ideal = 0;
     for (unsigned k = 0; k < groups; k++) {
         uint32_t part = mask & (uint32_t)(((UINT64_C(1) << lanes) - 1) << (k * lanes));
@@ -308,6 +322,6 @@ void tk_sim_count_request(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, t
         count_global(c, global, a, bytes);
     }
     if (shared) {
-        count_shared(c, shared, a, bytes);
+        count_shared(c, shared, a, bytes, strncmp(i->name, "ld.", 3) == 0);
     }
 }

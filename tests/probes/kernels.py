@@ -53,13 +53,14 @@ def gather():
 
 # ---- One pattern of access each -----------------------------------------------------------------
 
-def access(space, op, vector, bits, stride, offset=0, lanes=32):
-    """A block of a warp: each lane's access begins `stride` bytes after the one before it."""
+def access(space, op, vector, bits, stride, offset=0, lanes=32, clear=0):
+    """A block of a warp: each lane's access begins `stride` bytes after the one before it; lanes that differ only in the bits of `clear` at the same."""
     n = int(vector[2:] or 1) if vector else 1
     regs = ", ".join(f"%x{k}" for k in range(n))
     regs = f"{{{regs}}}" if n > 1 else regs
     declare = f".reg .b{bits} %x<4>; "
-    at = f"mul.lo.u32 %r1, %t, {stride}; add.u32 %r1, %r1, {offset}; "
+    lane = f"and.b32 %r5, %t, {31 & ~clear}; " if clear else "mov.b32 %r5, %t; "
+    at = lane + f"mul.lo.u32 %r1, %r5, {stride}; add.u32 %r1, %r1, {offset}; "
     if space == "global":
         buffer = "%in" if op == "ld" else "%out"
         address = at + f"cvt.u64.u32 %q1, %r1; add.u64 %q1, %q1, {buffer}; "
@@ -83,7 +84,7 @@ def access(space, op, vector, bits, stride, offset=0, lanes=32):
         after = " bar.sync 0; mad.lo.u32 %r3, %t, 4, %r9; ld.shared.b32 %r4, [%r3]; mad.wide.u32 %q3, %t, 8, %out; st.global.b32 [%q3], %r4;"
         before = "mov.b32 %r2, %t; L: mad.lo.u32 %r3, %r2, 4, %r9; st.shared.b32 [%r3], %r2; add.u32 %r2, %r2, 32; setp.lt.u32 %p1, %r2, 2048; @%p1 bra L; bar.sync 0; "
     data = np.arange(2048, dtype="<u4").tobytes()
-    name = f"access {op} {space}{vector}.b{bits} stride {stride}" + (f" from {offset}" if offset else "") + (f" lanes {lanes}" if lanes < 32 else "")
+    name = f"access {op} {space}{vector}.b{bits} stride {stride}" + (f" from {offset}" if offset else "") + (f" lanes {lanes}" if lanes < 32 else "") + (f" without {clear}" if clear else "")
     return kernel(name, declare + address + guard + values + before + do + total + after, data, 8192)
 
 
@@ -100,6 +101,9 @@ def accesses():
         for vector, bits, stride in ((".v2", 32, 8), (".v2", 32, 16), (".v2", 32, 24), (".v2", 32, 128), (".v4", 32, 16), (".v4", 32, 32), (".v4", 32, 48), (".v4", 32, 64), (".v4", 32, 128), (".v4", 32, 144),
                                      ("", 64, 8), ("", 64, 16), ("", 64, 40), ("", 16, 2), ("", 16, 4), ("", 16, 64)):
             yield access("shared", op, vector, bits, stride)
+        for clear in (1, 2, 3, 4, 8, 16, 24, 28):
+            for vector, bits in ((".v2", 32), (".v4", 32), ("", 64)):
+                yield access("shared", op, vector, bits, 16 if vector == ".v4" else 8, clear=clear)
         yield access("shared", op, ".v4", 32, 0)
         yield access("shared", op, ".v4", 32, 16, 0, 8)
         yield access("shared", op, ".v4", 32, 16, 0, 9)
