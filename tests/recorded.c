@@ -31,6 +31,10 @@ static recorded_bytes read_whole(tk_arena *a, const char *path) {
     return (recorded_bytes){(unsigned char *)text, n};
 }
 
+const char *recorded_text(tk_arena *arena, const char *path) {
+    return (const char *)read_whole(arena, path).at;
+}
+
 static char *next_line(reader *r) {
     const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
     cr_assert(end != NULL, "%s: ends early", r->path);

@@ -39,6 +39,8 @@ typedef struct recorded_file {
 
 // Fails the test where the file cannot be read.
 const recorded_file *recorded_read(tk_arena *arena, const char *path);
+// A file as a text.
+const char *recorded_text(tk_arena *arena, const char *path);
 // The module's text, with an end.
 const char *recorded_ptx(tk_arena *arena, const recorded *r);
 typedef struct recorded_result {
