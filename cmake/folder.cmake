@@ -7,6 +7,7 @@ function(tkc_folder name)
     set(generated "")
     file(GLOB grammar CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/parse.y
         ${PROJECT_SOURCE_DIR}/${name}/lex.l)
+    list(FILTER sources EXCLUDE REGEX "/rt_[^/]*$") # libtkcrt's
     if(NOT LLVM_FOUND)
         list(FILTER sources EXCLUDE REGEX "/llvm_[^/]*$")
     endif()

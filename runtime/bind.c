@@ -5,23 +5,6 @@
 
 #include <string.h>
 
-bool tensor_elems(const tkc_tensor *t, int64_t *n) {
-    int64_t total = 1;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (t->dim[i] == 0) {
-            *n = 0;
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (__builtin_mul_overflow(total, t->dim[i], &total)) {
-            return false;
-        }
-    }
-    *n = total;
-    return true;
-}
-
 static bool known_tensor(tk_work *w, const tk_kparam *p, const tkc_tensor *t, tk_arg_known *known) {
     if (!p->is_tensor) {
         work_fail(w, TKC_ERROR_LAUNCH, "argument-kind",

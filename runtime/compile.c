@@ -26,7 +26,7 @@ typedef struct compile_call {
     tkc_text *out;
 } compile_call;
 
-static bool known_target(tk_work *w, const char *arch) {
+bool target_known(tk_work *w, const char *arch) {
     if (tk_target_find(arch)) {
         return true;
     }
@@ -146,7 +146,7 @@ static const tk_image *lowered(tk_work *w, const compile_call *c, tk_module *m, 
 static void compile(tk_work *w, void *arg) {
     const compile_call *c = arg;
     const bool ir = c->options->what == TKC_CODE_LAYOUT || c->options->what == TKC_CODE_STAGED;
-    if (!known_target(w, c->options->arch)) {
+    if (!target_known(w, c->options->arch)) {
         return;
     }
     if (!ir && !gpu_backend(w->config)) {

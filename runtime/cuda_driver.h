@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NVIDIA driver as this library uses it: the few functions, types and numbers of its binary
-// interface, which are fixed since CUDA 4 (the _v2 names) and the same in every driver since. They
-// are declared here, so that nothing of NVIDIA's is needed to build; the functions come from
-// libcuda.so.1 when the first device is opened.
+// Device "cuda": the NVIDIA driver (runtime/cuda_abi.h), devices, what is compiled and loaded.
 //
 // One cuda_driver belongs to a context. Nothing but opening a device initialises it. A process that
 // was forked after that cannot use it: every entry point compares process ids first.
@@ -10,108 +7,8 @@
 #define TKC_RUNTIME_CUDA_DRIVER_H
 
 #include "lower/target.h"
+#include "runtime/cuda_abi.h"
 #include "runtime/internal.h"
-
-#include <sys/types.h>
-
-typedef int cu_result; // 0: success
-typedef int cu_device;
-typedef struct cu_context_opaque *cu_context;
-typedef struct cu_module_opaque *cu_module;
-typedef struct cu_function_opaque *cu_function;
-typedef struct cu_stream_opaque *cu_stream;
-typedef unsigned long long cu_address;
-
-enum { // results that are told apart
-    CU_OUT_OF_MEMORY = 2,
-    CU_NOT_INITIALIZED = 3,
-    CU_NO_DEVICE = 100,
-    CU_INVALID_IMAGE = 200,
-    CU_INVALID_CONTEXT = 201,
-    CU_NO_BINARY_FOR_GPU = 209,
-    CU_JIT_COMPILER_NOT_FOUND = 221,
-    CU_UNSUPPORTED_PTX_VERSION = 222,
-    CU_ILLEGAL_ADDRESS = 700,
-    CU_LAUNCH_OUT_OF_RESOURCES = 701,
-    CU_LAUNCH_TIMEOUT = 702,
-    CU_ILLEGAL_INSTRUCTION = 715,
-    CU_MISALIGNED_ADDRESS = 716,
-    CU_LAUNCH_FAILED = 719,
-    CU_CAPTURE_FIRST = 900, // of the errors about streams that are being captured
-    CU_CAPTURE_LAST = 907,
-    CU_UNKNOWN = 999,
-};
-
-enum { // device attributes
-    CU_DEVICE_SHARED_DEFAULT = 8,
-    CU_DEVICE_MAJOR = 75,
-    CU_DEVICE_MINOR = 76,
-    CU_DEVICE_SHARED_OPTIN = 97,
-};
-
-enum { // function attributes
-    CU_FUNCTION_SHARED_STATIC = 1,
-    CU_FUNCTION_LOCAL = 3,
-    CU_FUNCTION_REGISTERS = 4,
-    CU_FUNCTION_SHARED_DYNAMIC_MAX = 8,
-};
-
-enum { // options of cuModuleLoadDataEx
-    CU_JIT_INFO_LOG = 3,
-    CU_JIT_INFO_LOG_SIZE = 4,
-    CU_JIT_ERROR_LOG = 5,
-    CU_JIT_ERROR_LOG_SIZE = 6,
-    CU_JIT_LINE_INFO = 13,
-};
-
-// Keys of cuLaunchKernel's `extra`, as pointers: the parameters as one block of bytes.
-enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
-
-// F(member, symbol, parameters)
-#define CUDA_FUNCTIONS(F)                                                                          \
-    F(init, cuInit, (unsigned flags))                                                              \
-    F(driver_version, cuDriverGetVersion, (int *version))                                          \
-    F(error_name, cuGetErrorName, (cu_result r, const char **name))                                \
-    F(error_string, cuGetErrorString, (cu_result r, const char **text))                            \
-    F(device_count, cuDeviceGetCount, (int *n))                                                    \
-    F(device_get, cuDeviceGet, (cu_device * d, int ordinal))                                       \
-    F(device_name, cuDeviceGetName, (char *name, int room, cu_device d))                           \
-    F(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, cu_device d))            \
-    F(primary_retain, cuDevicePrimaryCtxRetain, (cu_context * c, cu_device d))                     \
-    F(primary_release, cuDevicePrimaryCtxRelease_v2, (cu_device d))                                \
-    F(context_current, cuCtxGetCurrent, (cu_context * c))                                          \
-    F(context_push, cuCtxPushCurrent_v2, (cu_context c))                                           \
-    F(context_pop, cuCtxPopCurrent_v2, (cu_context * c))                                           \
-    F(context_synchronize, cuCtxSynchronize, (void))                                               \
-    F(stream_synchronize, cuStreamSynchronize, (cu_stream s))                                      \
-    F(stream_capturing, cuStreamIsCapturing, (cu_stream s, int *status))                           \
-    F(module_load, cuModuleLoadDataEx,                                                             \
-      (cu_module * m, const void *image, unsigned n, int *options, void **values))                 \
-    F(module_unload, cuModuleUnload, (cu_module m))                                                \
-    F(module_function, cuModuleGetFunction, (cu_function * f, cu_module m, const char *name))      \
-    F(function_attribute, cuFuncGetAttribute, (int *value, int attribute, cu_function f))          \
-    F(function_set, cuFuncSetAttribute, (cu_function f, int attribute, int value))                 \
-    F(launch, cuLaunchKernel,                                                                      \
-      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,             \
-       unsigned bz, unsigned shared, cu_stream s, void **params, void **extra))                    \
-    F(memory_alloc, cuMemAlloc_v2, (cu_address * p, size_t bytes))                                 \
-    F(memory_free, cuMemFree_v2, (cu_address p))                                                   \
-    F(memory_set, cuMemsetD8_v2, (cu_address p, unsigned char x, size_t bytes))                    \
-    F(copy_in, cuMemcpyHtoD_v2, (cu_address to, const void *from, size_t bytes))                   \
-    F(copy_out, cuMemcpyDtoH_v2, (void *to, cu_address from, size_t bytes))                        \
-    F(copy_within, cuMemcpyDtoD_v2, (cu_address to, cu_address from, size_t bytes))
-
-typedef struct cuda_driver {
-    void *library;
-    pid_t pid; // of the process that initialised it
-    int version, devices;
-#define F(member, symbol, parameters) cu_result(*member) parameters;
-    CUDA_FUNCTIONS(F)
-#undef F
-    // Of drivers from CUDA 12.4 on, else NULL: loads what a driver may leave until the first
-    // launch.
-    cu_result (*function_load)(cu_function f);
-} cuda_driver;
 
 // A device that is open. What is loaded into it is a list, changed under the context's gpu_lock.
 typedef struct cuda_device {
@@ -130,7 +27,6 @@ typedef struct cuda_device {
 // which is empty where memory ran out.
 const cuda_driver *cuda_driver_get(tkc_context *context, char *why, size_t room);
 void cuda_driver_destroy(tkc_context *context);
-bool cuda_forked(const cuda_driver *d); // initialised by another process
 
 // Makes the device's context the thread's current one, where it is not; cuda_leave takes that
 // back. No arena allocation in between: its failure would jump past cuda_leave.

@@ -11,52 +11,14 @@
 
 // Frames of grid regions hold a few scalars.
 #define MAX_GRID_FRAME ((size_t)1 << 20)
-enum { MAX_SPECIALISED = 16, INFO_LOG = 4096, ERROR_LOG = 8192 };
+enum { MAX_SPECIALISED = 16 };
 
 // ---- Facts and keys
-
-static bool is_aligned(const tkc_tensor *t) {
-    uint64_t size = tkc_dtype_size(t->dtype);
-    bool aligned = (uintptr_t)t->data % 16 == 0;
-    for (uint32_t i = 0; i + 1 < t->rank; i++) {
-        aligned = aligned && (uint64_t)t->stride[i] * size % 16 == 0;
-    }
-    return aligned;
-}
-
-// No element is far from the first in either direction. The strides were checked at the launch:
-// nothing here is beyond i64.
-static bool is_near(const tkc_tensor *t) {
-    int64_t far = 0, n;
-    if (!tensor_elems(t, &n) || n == 0) {
-        return n == 0; // nothing is inside, so that no offset is used
-    }
-    for (uint32_t i = 0; i < t->rank; i++) {
-        int64_t stride = t->stride[i] < 0 ? -t->stride[i] : t->stride[i];
-        far += t->dim[i] > 1 ? (t->dim[i] - 1) * stride : 0;
-    }
-    return far <= TK_NEAR;
-}
-
-// Some promises are of use beside others only, and not made without them.
-static tk_tensor_facts facts_of(const tkc_tensor *t) {
-    uint32_t last = t->rank ? t->rank - 1 : 0;
-    tk_tensor_facts f = is_near(t) ? TK_FACT_NEAR : 0;
-    if (t->rank == 0 || t->stride[last] != 1) {
-        return f;
-    }
-    f |= TK_FACT_UNIT;
-    if (is_aligned(t)) {
-        f |= TK_FACT_ALIGNED;
-        f |= (uint64_t)t->dim[last] * tkc_dtype_size(t->dtype) % 16 == 0 ? TK_FACT_WHOLE : 0;
-    }
-    return f;
-}
 
 tk_tensor_facts *gpu_facts(tk_work *w, const launch *l) {
     tk_tensor_facts *f = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, l->narg + 1);
     for (uint32_t i = 0; i < l->narg; i++) {
-        f[i] = l->is_tensor[i] ? facts_of(&l->tensor[i]) : 0;
+        f[i] = l->is_tensor[i] ? tensor_facts(&l->tensor[i]) : 0;
     }
     return f;
 }
@@ -207,52 +169,11 @@ static gpu_variant *make(tk_work *w, wanted *q) {
 
 // ---- Loading
 
-typedef struct load_log {
-    char info[INFO_LOG], error[ERROR_LOG];
-} load_log;
-
-static cu_result load_image(const cuda_device *d, const void *image, load_log *log, cu_module *m) {
-    int option[] = {CU_JIT_INFO_LOG, CU_JIT_INFO_LOG_SIZE, CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_SIZE,
-                    CU_JIT_LINE_INFO};
-    void *value[] = {log->info, (void *)(uintptr_t)(INFO_LOG - 1), log->error,
-                     (void *)(uintptr_t)(ERROR_LOG - 1), (void *)(uintptr_t)1};
-    memset(log, 0, sizeof *log);
-    return d->driver->module_load(m, image, 5, option, value);
-}
-
-// The cubin where there is one and the device takes it, else PTX for the driver to assemble.
-static cu_result load_module(const cuda_device *d, const tk_image *i, load_log *log, cu_module *m) {
-    cu_result r = CU_NO_BINARY_FOR_GPU;
-    if (i->cubin) {
-        r = load_image(d, i->cubin, log, m);
-    }
-    if (i->ptx && (r == CU_NO_BINARY_FOR_GPU || r == CU_INVALID_IMAGE)) {
-        r = load_image(d, i->ptx, log, m);
-    }
-    return r;
-}
-
-// More shared memory than a block has by default is asked for; counted with what the function has
-// statically.
-static cu_result ask_shared(const cuda_device *d, const tk_image *i, gpu_loaded *x,
-                            unsigned *need) {
-    int fixed = 0;
-    cu_result r = d->driver->function_attribute(&fixed, CU_FUNCTION_SHARED_STATIC, x->function);
-    *need = i->shared + (unsigned)fixed;
-    if (r == 0 && *need > d->shared_default && *need <= d->shared_most) {
-        r = d->driver->function_set(x->function, CU_FUNCTION_SHARED_DYNAMIC_MAX, (int)i->shared);
-    }
-    return r;
-}
-
 static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_loaded *x,
                                unsigned *need, size_t debug_bytes) {
     int registers = 0, local = 0;
-    cu_result r = d->driver->module_function(&x->function, x->module, i->kernel);
-    if (r == 0 && d->driver->function_load) {
-        r = d->driver->function_load(x->function);
-    }
-    r = r ? r : ask_shared(d, i, x, need);
+    cu_result r = cuda_load_function(d->driver, x->module, i->kernel, i->shared, d->shared_default,
+                                     d->shared_most, &x->function, need);
     r = r || !debug_bytes ? r : d->driver->memory_alloc(&x->debug, debug_bytes);
     // What stands between records is copied to the host with them.
     r = r || !debug_bytes ? r : d->driver->memory_set(x->debug, 0, debug_bytes);
@@ -272,7 +193,7 @@ static void drop(gpu_loaded *x) {
     }
 }
 
-static void report_load(tk_work *w, const wanted *q, cu_result r, load_log *log, bool module) {
+static void report_load(tk_work *w, const wanted *q, cu_result r, cuda_load_log *log, bool module) {
     const tk_kernel_info *info = q->l->kernel->info;
     tk_span none = {0, 0, 0};
     tk_diag *d = cuda_fail(w, q->device->driver, r, info->item->span,
@@ -301,7 +222,7 @@ static void name_loaded(gpu_loaded *x, const tkc_kernel *k) {
 static gpu_loaded *load(tk_work *w, wanted *q) {
     cuda_device *d = q->device;
     const tk_image *i = q->v->image;
-    load_log *log = TK_NEW(&w->arena, load_log);
+    cuda_load_log *log = TK_NEW(&w->arena, cuda_load_log);
     gpu_loaded *x = mem_alloc(w->config, sizeof *x);
     if (!x) {
         tk_fail_memory(&w->guard);
@@ -314,7 +235,7 @@ static gpu_loaded *load(tk_work *w, wanted *q) {
     bool loaded = false;
     cu_result r = cuda_enter(d, &scope);
     if (r == 0) {
-        r = load_module(d, i, log, &x->module);
+        r = cuda_load_module(d->driver, i->cubin, i->ptx, log, &x->module);
         loaded = r == 0;
         r = r ? r : load_function(d, i, x, &need, gpu_debug_bytes(w->config, i));
         if (loaded && (r != 0 || need > d->shared_most)) {

@@ -16,6 +16,7 @@
 #include "parser/parse.h"
 #include "ptx/image.h"
 #include "runtime/stdlib_embed.h"
+#include "runtime/tensor.h"
 #include "runtime/tkc.h"
 #include "sim/sim.h"
 
@@ -145,6 +146,8 @@ tk_unit *unit_view(tk_work *w, const tkc_kernel *k);
 // (a launch).
 tk_bound *bind_args(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tkc_arg *args,
                     size_t nargs, const tkc_size *sizes, size_t nsizes, bool exact);
+// Whether there is a target of this name; false after w's error (compile.c).
+bool target_known(tk_work *w, const char *arch);
 // The compiled variant for a binding: found, or made. NULL after w's diagnostics.
 const variant *variant_get(tk_work *w, tkc_kernel *k, const tk_unit *unit, const tk_bound *b);
 // The module after `pass` in the work's own arena (for dumps).
@@ -265,10 +268,5 @@ bool cache_key_make(const tkc_config *c, const char *const *part, const size_t *
 bool cache_get(const tkc_config *c, const cache_key *key, tk_arena *arena, const void **data,
                size_t *size);
 void cache_put(const tkc_config *c, const cache_key *key, const void *data, size_t size);
-
-// Elements of a tensor; false where the product does not fit 63 bits.
-bool tensor_elems(const tkc_tensor *t, int64_t *n);
-// Whether two tensors share a byte. False also where it cannot be decided cheaply (overlap.c).
-bool tensors_overlap(const tkc_tensor *a, const tkc_tensor *b);
 
 #endif

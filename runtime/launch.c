@@ -17,42 +17,12 @@ typedef struct launch_call {
 } launch_call;
 
 static bool check_memory(tk_work *w, const tk_kparam *p, const tkc_tensor *t) {
-    int64_t n;
-    if (!tensor_elems(t, &n)) {
-        work_fail(w, TKC_ERROR_LAUNCH, "too-many-elements", "'%s' has more than 2^63 - 1 elements",
-                  p->name);
-        return false;
+    char text[160];
+    const char *id = tensor_fault(t, p->name, text, sizeof text);
+    if (id) {
+        work_fail(w, TKC_ERROR_LAUNCH, id, "%s", text);
     }
-    if (n == 0) {
-        return true;
-    }
-    if (!t->data) {
-        work_fail(w, TKC_ERROR_LAUNCH, "null-data", "'%s' has %lld elements but no memory", p->name,
-                  (long long)n);
-        return false;
-    }
-    size_t size = tkc_dtype_size(t->dtype);
-    if ((uintptr_t)t->data % size != 0) {
-        work_fail(w, TKC_ERROR_LAUNCH, "misaligned",
-                  "the memory of '%s' is not aligned to its %s elements (%zu bytes)", p->name,
-                  tkc_dtype_name(t->dtype), size);
-        return false;
-    }
-    // The last element's address must be reachable without overflow of 64-bit byte offsets.
-    int64_t span = 0;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        int64_t bytes, far;
-        if (t->stride[i] == INT64_MIN ||
-            __builtin_mul_overflow(t->stride[i] < 0 ? -t->stride[i] : t->stride[i], (int64_t)size,
-                                   &bytes) ||
-            __builtin_mul_overflow(bytes, t->dim[i] - 1, &far) ||
-            __builtin_add_overflow(span, far, &span)) {
-            work_fail(w, TKC_ERROR_LAUNCH, "stride-overflow",
-                      "the strides of '%s' reach beyond 2^63 bytes", p->name);
-            return false;
-        }
-    }
-    return true;
+    return !id;
 }
 
 static bool scalar_int(tk_const *out, tk_dtype t, const tkc_arg *arg) {

@@ -7,7 +7,7 @@
 // searched from the greatest coefficient down, pruned by the range and by the gcd of what is left.
 // The search has a budget; where it runs out the answer is "not seen". The same approach decides
 // NumPy's may_share_memory.
-#include "runtime/internal.h"
+#include "runtime/tensor.h"
 
 #include <stdlib.h>
 
@@ -79,9 +79,29 @@ static bool solve(problem *p, uint32_t k, wide d) {
     return false;
 }
 
+// The bytes from the lowest to the highest that a tensor with elements has.
+static void range(const tkc_tensor *t, wide *low, wide *high) {
+    wide size = (wide)tkc_dtype_size(t->dtype);
+    *low = (wide)(uintptr_t)t->data;
+    *high = *low + size;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        wide reach = (wide)t->stride[i] * size * (t->dim[i] - 1);
+        *(reach < 0 ? low : high) += reach;
+    }
+}
+
+// What is in different places, as nearly always, takes no search.
+static bool ranges_meet(const tkc_tensor *a, const tkc_tensor *b) {
+    wide low_a, high_a, low_b, high_b;
+    range(a, &low_a, &high_a);
+    range(b, &low_b, &high_b);
+    return low_a < high_b && low_b < high_a;
+}
+
 bool tensors_overlap(const tkc_tensor *a, const tkc_tensor *b) {
     int64_t na, nb;
-    if (!tensor_elems(a, &na) || !tensor_elems(b, &nb) || na == 0 || nb == 0) {
+    if (!tensor_elems(a, &na) || !tensor_elems(b, &nb) || na == 0 || nb == 0 ||
+        !ranges_meet(a, b)) {
         return false;
     }
     problem p = {.budget = BUDGET};

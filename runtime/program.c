@@ -121,3 +121,13 @@ size_t tkc_program_kernel_count(const tkc_program *program) {
 const char *tkc_program_kernel_name(const tkc_program *program, size_t i) {
     return program && i < program->nkernel ? program->kernel[i]->name : NULL;
 }
+
+const char *tkc_program_file(const tkc_program *program, size_t i) {
+    for (uint32_t k = 0; program && k < program->sources.files.n; k++) {
+        const char *name = program->sources.files.at[k].name;
+        if (!stdlib_find(name) && i-- == 0) {
+            return name;
+        }
+    }
+    return NULL;
+}

@@ -143,6 +143,10 @@ TKC_API size_t tkc_program_kernel_count(const tkc_program *program);
 TKC_API const char *tkc_program_kernel_name(const tkc_program *program,
                                             size_t i); /* NULL past the end */
 
+/* Names of the files that it was read from, its own first, then what they import; without the
+   library's own ("std/..."). NULL past the end. */
+TKC_API const char *tkc_program_file(const tkc_program *program, size_t i);
+
 /* ---- Kernels */
 /* A compile-time parameter set by text: {"BM", "64"}, {"T", "f32"}, {"mask", "causal"}. */
 typedef struct tkc_define {
@@ -384,6 +388,43 @@ typedef struct tkc_compile_options {
 TKC_API tkc_status tkc_kernel_compile(tkc_kernel *kernel, const tkc_compile_options *options,
                                       const tkc_arg *args, size_t nargs, const tkc_size *sizes,
                                       size_t nsizes, tkc_text *out, tkc_report **report);
+
+/* ---- Kernels compiled ahead of time, into a C program: docs/embedding.md.
+   Kernels are added, each with what is known of its arguments, and become functions of C; then an
+   object file (or C source) with their code and a header that declares them are written. What is
+   written depends on nothing but what is given here, the compiler and the assembler. The program
+   needs libtkcrt (tkc_rt.h), not this library. */
+#define TKC_AHEAD_MAX_ARCH 16
+typedef struct tkc_ahead tkc_ahead;
+typedef struct tkc_ahead_options {
+    size_t size;             /* sizeof(tkc_ahead_options): lets the struct grow */
+    const char *const *arch; /* targets, each once; PTX is made for each, and machine code where
+                                there is an assembler (see tkc_kernel_compile) */
+    size_t narch;            /* 1 to TKC_AHEAD_MAX_ARCH */
+    /* What is compiled for: by default four variants of each kernel, for tensors of less and less,
+       of which a launch takes the best that holds; the last takes all. If any of these is set (see
+       tkc_compile_options) there is only one variant, for such tensors, and others are refused. */
+    bool contiguous, whole_rows, near;
+} tkc_ahead_options;
+/* TKC_ERROR_DEVICE for an unknown target, TKC_ERROR_ARGUMENT for one that is named twice. */
+TKC_API tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *options,
+                                    tkc_ahead **ahead, tkc_report **report);
+/* Compiles a kernel; `name`, an identifier of C, is its function's (NULL: the kernel's name).
+   Arguments as in tkc_resolve; every compile-time parameter must be known. A size that is given, by
+   an argument or by name, is one that the function asks for at each launch. The report has a
+   warning where no assembler is found: the driver then assembles at the first load. */
+TKC_API tkc_status tkc_ahead_add(tkc_ahead *ahead, const char *name, tkc_kernel *kernel,
+                                 const tkc_arg *args, size_t nargs, const tkc_size *sizes,
+                                 size_t nsizes, tkc_report **report);
+typedef enum tkc_ahead_form {
+    TKC_AHEAD_OBJECT, /* ELF, of this machine; TKC_ERROR_DEVICE where tkc does not know how */
+    TKC_AHEAD_C,      /* the same as C11 source, for any compiler */
+    TKC_AHEAD_HEADER, /* C99 and C++ */
+} tkc_ahead_form;
+/* At least one kernel has been added. name: of the header, for its guard; of others unused. */
+TKC_API tkc_status tkc_ahead_write(const tkc_ahead *ahead, tkc_ahead_form form, const char *name,
+                                   tkc_text *out, tkc_report **report);
+TKC_API void tkc_ahead_destroy(tkc_ahead *ahead); /* NULL is fine */
 
 /* What this build and this machine have. Starts the GPU driver, as opening a GPU does. Set `size`
    before the call. */

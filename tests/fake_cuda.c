@@ -15,6 +15,7 @@
 
 typedef struct context {
     int device;
+    long made; // times that it was retained while it was not there
 } context;
 typedef struct module {
     struct module *next;
@@ -33,7 +34,7 @@ enum { INVALID_CONTEXT = 201, CAPTURE = 900 };
 
 static fake_cuda_state state = {
     .devices = 2, .major = {9, 9, 8, 7}, .minor = {0, 0, 0, 5}, .fail_code = 999};
-static context primary[FAKE_DEVICES] = {{0}, {1}, {2}, {3}};
+static context primary[FAKE_DEVICES] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}};
 static long retained[FAKE_DEVICES];
 static module *modules;
 static memory *memories;
@@ -165,6 +166,7 @@ API(cuDeviceGetAttribute, int *value, int attribute, int d) {
 
 API(cuDevicePrimaryCtxRetain, context **c, int d) {
     BEGIN();
+    primary[d].made += retained[d] == 0;
     count(&retained[d], 1);
     count(&state.retains, 1);
     *c = &primary[d];
@@ -217,6 +219,39 @@ API(cuCtxGetCurrent, context **c) {
     BEGIN();
     *c = current();
     return OK;
+}
+
+API(cuCtxGetDevice, int *d) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    *d = current()->device;
+    return OK;
+}
+
+// An address that is retained anew is another context.
+API(cuCtxGetId, context *c, unsigned long long *id) {
+    BEGIN();
+    *id = (unsigned long long)c->device + (unsigned long long)c->made * FAKE_DEVICES;
+    return OK;
+}
+
+API(cuCtxSetCurrent, context *c) {
+    BEGIN();
+    if (depth) {
+        depth--;
+        count(&state.pushed, -1);
+    }
+    if (c) {
+        stack[depth++] = c;
+        count(&state.pushed, 1);
+    }
+    return OK;
+}
+
+API(cuStreamGetCtx, void *stream, context **c) {
+    BEGIN();
+    *c = stream ? &primary[state.stream_device] : current();
+    return *c ? OK : INVALID_CONTEXT;
 }
 
 API(cuCtxPushCurrent_v2, context *c) {

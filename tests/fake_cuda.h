@@ -20,6 +20,7 @@ typedef struct fake_cuda {
     bool capturing;                         // what may not be done during a stream's capture fails
     const char *jit_log;                    // what the assembler says
     int shared_static;                      // of every function
+    int stream_device;                      // of every stream but the default one
     void (*on_launch)(struct fake_cuda *f); // what the kernel does; NULL: nothing
 
     // Seen by tests.

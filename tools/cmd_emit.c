@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tkc FILE --emit=..., tkc FILE --arch A -o k.ptx, tkc --from=ir FILE, tkc --passes: looking inside
-// the compiler, and code for GPUs.
+// the compiler, and code for GPUs; what goes into C programs is ahead.c's.
+#include "ahead.h"
 #include "commands.h"
 #include "io.h"
 
@@ -17,10 +18,12 @@ enum {
     EMIT_LLVM,
     EMIT_PTX,
     EMIT_CUBIN,
+    EMIT_OBJECT,
+    EMIT_C,
 };
-static const char *const emit_names[] = {"ast",    "ir",   "notes", "layout",
-                                         "staged", "llvm", "ptx",   "cubin"};
-#define EMIT_LIST "ast|ir|notes|layout|staged|llvm|ptx|cubin"
+static const char *const emit_names[] = {"ast",  "ir",  "notes", "layout", "staged",
+                                         "llvm", "ptx", "cubin", "object", "c"};
+#define EMIT_LIST "ast|ir|notes|layout|staged|llvm|ptx|cubin|object|c"
 enum { NEMIT = sizeof emit_names / sizeof *emit_names };
 
 typedef struct emit_settings {
@@ -28,7 +31,8 @@ typedef struct emit_settings {
     kernel_settings k;
     int from; // 0: tk, 1: ir
     int emit; // EMIT_...
-    const char *after, *only, *output, *arch;
+    const char *after, *only, *output, *arch, *header, *depfile;
+    pair_list instance;
     bool locs, passes, contiguous, whole_rows, near;
 } emit_settings;
 
@@ -78,6 +82,8 @@ static bool known_pass(tool *t, const char *flag, const char *pass, bool build) 
                tool_nearest(t, pass, names, n));
     return false;
 }
+
+static bool is_ahead(const emit_settings *s) { return s->emit == EMIT_OBJECT || s->emit == EMIT_C; }
 
 static bool known_target(tool *t, const char *arch) {
     const char *names[64];
@@ -150,7 +156,19 @@ static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
 static void emit_source(tool *t, const emit_settings *s, const char *path) {
     session lib;
     if (session_open(t, &lib, &s->k) && session_load(t, &lib, path)) {
-        if (s->emit == EMIT_AST) {
+        if (is_ahead(s)) {
+            ahead_request r = {.k = &s->k,
+                               .arch = s->arch,
+                               .output = s->output,
+                               .c = s->emit == EMIT_C,
+                               .header = s->header,
+                               .depfile = s->depfile,
+                               .instance = s->instance,
+                               .contiguous = s->contiguous,
+                               .whole_rows = s->whole_rows,
+                               .near = s->near};
+            ahead_build(t, &lib, &r);
+        } else if (s->emit == EMIT_AST) {
             tkc_text text = {NULL, 0};
             put(t, s, tkc_program_dump_ast(lib.program, &text), NULL, &text);
         } else {
@@ -183,6 +201,8 @@ static void emit_by_output(emit_settings *s) {
     if (s->emit == EMIT_NOTHING && s->from == 0 && s->output) {
         s->emit = ends_in(s->output, ".ptx")     ? EMIT_PTX
                   : ends_in(s->output, ".cubin") ? EMIT_CUBIN
+                  : ends_in(s->output, ".o")     ? EMIT_OBJECT
+                  : ends_in(s->output, ".c")     ? EMIT_C
                                                  : EMIT_NOTHING;
     }
 }
@@ -200,15 +220,26 @@ static bool consistent_for_gpu(tool *t, const emit_settings *s) {
     const char *flag = gpu_flag(s);
     if (flag && s->emit == EMIT_NOTHING) {
         tool_usage(
-            t, "%s: what is to be made? Write -o FILE.ptx or -o FILE.cubin, or --emit=" EMIT_LIST,
+            t,
+            "%s: what is to be made? Write -o FILE.ptx, FILE.cubin or FILE.o, or --emit=" EMIT_LIST,
             flag);
     } else if (flag && !for_gpu(s)) {
-        tool_usage(t, "%s goes with --emit=layout|staged|llvm|ptx|cubin%s", flag,
+        tool_usage(t, "%s goes with --emit=layout|staged|llvm|ptx|cubin|object|c%s", flag,
                    s->arch ? " and notes" : ", and notes with --arch");
-    } else if (s->emit == EMIT_CUBIN && !s->output) {
-        tool_usage(t, "--emit=cubin writes bytes: name a file by -o FILE (\"-\": standard output)");
+    } else if ((s->emit == EMIT_CUBIN || s->emit == EMIT_OBJECT) && !s->output) {
+        tool_usage(t, "--emit=%s writes bytes: name a file by -o FILE (\"-\": standard output)",
+                   s->emit == EMIT_CUBIN ? "cubin" : "object");
+    } else if (!is_ahead(s) && (s->header || s->depfile || s->instance.n)) {
+        tool_usage(t, "%s goes with -o FILE.o or FILE.c",
+                   s->header    ? "--header"
+                   : s->depfile ? "--depfile"
+                                : "--instance");
+    } else if (s->instance.n && s->k.kernel) {
+        tool_usage(t, "--kernel and --instance: an instance names its kernel");
+    } else if (s->depfile && (!s->output || strcmp(s->output, "-") == 0)) {
+        tool_usage(t, "--depfile says what the file of -o depends on, and there is none");
     }
-    return t->code == CODE_FINE && known_target(t, s->arch);
+    return t->code == CODE_FINE && (is_ahead(s) || known_target(t, s->arch));
 }
 
 // The options that go together.
@@ -269,10 +300,22 @@ static void run(tool *t, void *settings) {
 static const option options[] = {
     {"--emit", NULL, OPTION_CALL, EMIT_LIST, 0,
      "what to print: the syntax tree, the tile IR of a kernel, what each pass decided; for a GPU "
-     "the IR with layouts, with shared memory and barriers, LLVM IR, PTX or machine code",
+     "the IR with layouts, with shared memory and barriers, LLVM IR, PTX or machine code; for a C "
+     "program an object file, or the same as C",
      take_emit},
     {"--arch", NULL, OPTION_TEXT, "TARGET", offsetof(emit_settings, arch),
-     "the GPU to compile for, as sm_90a; sm_80 where none is named. 'tkc info' lists them", NULL},
+     "the GPU to compile for, as sm_90a; sm_80 where none is named. 'tkc info' lists them. For "
+     "-o FILE.o and FILE.c several, as sm_80,sm_90a",
+     NULL},
+    {"--header", NULL, OPTION_TEXT, "FILE.h", offsetof(emit_settings, header),
+     "with -o FILE.o or FILE.c: declares its functions there", NULL},
+    {"--instance", NULL, OPTION_PAIRS, "NAME=KERNEL[,P=VALUE]...",
+     offsetof(emit_settings, instance),
+     "with these: a function NAME of C, with these compile-time parameters and sizes and given "
+     "these optional parameters (P alone); any number. Without: a function for each kernel",
+     NULL},
+    {"--depfile", NULL, OPTION_TEXT, "FILE.d", offsetof(emit_settings, depfile),
+     "with these: the files that were read, as a rule of make", NULL},
     {"--contiguous", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, contiguous),
      "for tensors with a last stride of 1 and 16-byte alignment only", NULL},
     {"--whole-rows", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, whole_rows),
@@ -289,7 +332,7 @@ static const option options[] = {
     {"--locs", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, locs),
      "IR with the places in the source", NULL},
     {"--output", "-o", OPTION_TEXT, "FILE", offsetof(emit_settings, output),
-     "write there; FILE.ptx and FILE.cubin need no --emit", NULL},
+     "write there; FILE.ptx, FILE.cubin, FILE.o and FILE.c need no --emit", NULL},
     KERNEL_OPTIONS(emit_settings),
     {"--given", NULL, OPTION_NAMES, "NAME", offsetof(emit_settings, k.given),
      "an optional parameter is there, whatever it is", NULL},
@@ -303,7 +346,8 @@ static const option options[] = {
 const command command_emit = {
     .name = "emit",
     .usage = "FILE --emit=" EMIT_LIST " [OPTION]...\nFILE --arch TARGET -o FILE.ptx|FILE.cubin "
-             "[OPTION]...\n--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
+             "[OPTION]...\nFILE --arch TARGET,... -o FILE.o|FILE.c --header FILE.h [OPTION]...\n"
+             "--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
     .what =
         "Shows what the compiler makes of FILE (\"-\" is standard input). Of the kernel's "
         "parameters nothing is "

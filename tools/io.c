@@ -133,6 +133,15 @@ bool file_finish(tool *t, file_output *out) {
     return true;
 }
 
+void file_discard(file_output *out) {
+    if (out->stream && out->stream != stdout) {
+        fclose(out->stream);
+    }
+    if (out->temporary) {
+        unlink(out->temporary);
+    }
+}
+
 bool file_write(tool *t, const char *path, const char *text, size_t size) {
     file_output out;
     if (!file_create(t, path ? path : "-", &out)) {

@@ -27,6 +27,8 @@ typedef struct file_output {
 bool file_create(tool *t, const char *path, file_output *out); // false after a message
 bool file_finish(tool *t, file_output *out); // closes in any case; false after a message
 
+void file_discard(file_output *out); // instead of file_finish: leaves what was there
+
 // All of it at once. path NULL or "-": standard output.
 bool file_write(tool *t, const char *path, const char *text, size_t size);
 

@@ -29,6 +29,7 @@ static void main_help(void) {
          "       tkc cache [show|clear]             what is kept of compiled GPU kernels\n"
          "       tkc info                           what this build and this machine have\n"
          "       tkc FILE --arch TARGET -o k.ptx    compile a kernel for a GPU (or -o k.cubin)\n"
+         "       tkc FILE --arch A -o k.o --header k.h   functions for a C program\n"
          "       tkc FILE --emit=ast|ir|notes|...   show what the compiler makes of a file\n"
          "       tkc --from=ir FILE [--run=PASS]    read IR, run a pass, print it\n"
          "       tkc --passes                       list the passes\n"

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of kernels compiled ahead: arguments checked, the variant chosen, parameters packed, one
+// call of the driver.
+#include "runtime/rt.h"
+
+#include "ptx/image.h"
+
+#include <string.h>
+
+// ---- The variant
+
+static uint32_t choose(const rt_args *a) {
+    const tk_bundle *b = a->bundle;
+    const uint32_t *need = tk_bundle_at(b, b->fact);
+    tk_tensor_facts now[TK_BUNDLE_PARAMS];
+    for (uint32_t i = 0; i < b->nparam; i++) {
+        now[i] = a->param[i].is_tensor ? tensor_facts(a->tensor[i]) : 0;
+    }
+    for (uint32_t v = 0; v < b->nvariant; v++, need += b->nparam) {
+        bool hold = true;
+        for (uint32_t i = 0; i < b->nparam; i++) {
+            hold = hold && (now[i] & need[i]) == need[i];
+        }
+        if (hold) {
+            return v;
+        }
+    }
+    return UINT32_MAX;
+}
+
+// ---- Parameters
+
+static void store_i32(unsigned char *at, int64_t x) {
+    int32_t y = (int32_t)x;
+    memcpy(at, &y, sizeof y);
+}
+
+static void store_slot(const rt_args *a, const tk_bundle_slot *s, unsigned char *block) {
+    unsigned char *at = block + s->offset;
+    switch ((tk_slot_kind)s->kind) {
+    case TK_SLOT_ADDRESS:
+        memcpy(at, &a->tensor[s->param]->data, sizeof(void *));
+        return;
+    case TK_SLOT_SIZE:
+        store_i32(at, a->tensor[s->param]->dim[s->axis]);
+        return;
+    case TK_SLOT_STRIDE:
+        memcpy(at, &a->tensor[s->param]->stride[s->axis], sizeof(int64_t));
+        return;
+    case TK_SLOT_SCALAR:
+        tk_const_store(a->scalar[s->param], at);
+        return;
+    case TK_SLOT_GRID:
+        store_i32(at, a->count[s->param]);
+        return;
+    case TK_SLOT_DEBUG: // code compiled ahead is never for debugging
+        return;
+    }
+}
+
+static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *code, void *stream) {
+    const tk_bundle_image *i = code->image;
+    const tk_bundle_slot *slot = tk_bundle_at(a->bundle, i->slot);
+    unsigned char block[TK_BUNDLE_BLOCK];
+    memset(block, 0, i->param_bytes);
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        store_slot(a, &slot[k], block);
+    }
+    size_t bytes = i->param_bytes;
+    void *extra[] = {(void *)(uintptr_t)CU_EXTRA_BUFFER, block, (void *)(uintptr_t)CU_EXTRA_SIZE,
+                     &bytes, (void *)(uintptr_t)CU_EXTRA_END};
+    cu_function f = atomic_load_explicit(&code->function, memory_order_relaxed);
+    return scope->driver->launch(f, a->programs, 1, 1, i->threads, 1, 1, i->shared, stream, NULL,
+                                 extra);
+}
+
+// ---- The launch
+
+static tkc_status launch(const rt_args *a, rt_state *s, uint32_t variant, void *stream,
+                         tkc_error *error) {
+    rt_scope scope;
+    const rt_code *code = NULL;
+    tkc_status status = rt_enter(s, stream, &scope, error);
+    if (status == TKC_OK) {
+        status = rt_code_get(a->bundle, s, &scope, variant, &code, error);
+    }
+    cu_result r = status == TKC_OK && a->programs ? run(a, &scope, code, stream) : 0;
+    if (r != 0) {
+        status = rt_fail_driver(error, scope.driver, r, "kernel '%s' cannot be launched",
+                                (const char *)tk_bundle_at(a->bundle, a->bundle->name));
+    }
+    rt_leave(&scope);
+    return status;
+}
+
+tkc_status tkc_rt_launch(const void *kernel, tkc_rt_state *state, const void *const *argument,
+                         void *stream, tkc_error *error) {
+    rt_args a;
+    const tk_bundle *b = rt_bundle(kernel, error);
+    if (!b || !state || !argument) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    tkc_status status = rt_check(b, argument, &a, error);
+    if (status != TKC_OK) {
+        return status;
+    }
+    uint32_t variant = choose(&a);
+    if (variant == UINT32_MAX) {
+        return rt_fail(error, TKC_ERROR_LAUNCH, "tensor-layout",
+                       "kernel '%s' was compiled only for tensors with more than these have: a "
+                       "last stride of 1, an alignment of 16 bytes, rows of whole 16 bytes or "
+                       "offsets of 32 bits",
+                       (const char *)tk_bundle_at(b, b->name));
+    }
+    return launch(&a, (rt_state *)(void *)state, variant, stream, error);
+}
+
+tkc_status tkc_rt_load(const void *kernel, tkc_rt_state *state, tkc_error *error) {
+    const tk_bundle *b = rt_bundle(kernel, error);
+    rt_state *s = (rt_state *)(void *)state;
+    if (!b || !s) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    rt_scope scope;
+    const rt_code *code;
+    tkc_status status = rt_enter(s, NULL, &scope, error);
+    for (uint32_t v = 0; v < b->nvariant && status == TKC_OK; v++) {
+        status = rt_code_get(b, s, &scope, v, &code, error);
+    }
+    rt_leave(&scope);
+    return status;
+}
