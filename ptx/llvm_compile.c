@@ -161,6 +161,23 @@ static const char *without_neg(tk_arena *a, const char *ptx, size_t *size) {
     return tk_buf_text(&b);
 }
 
+// An assembler that is told no time and size of a source file looks for the file and writes its own
+// into the machine code, which would then depend on them: each .file line names them.
+static const char *dated_files(tk_arena *arena, const char *ptx, size_t *size) {
+    static const char file[] = "\n\t.file\t";
+    tk_buf b;
+    tk_buf_init(&b, arena);
+    for (const char *at = strstr(ptx, file); at; at = strstr(ptx, file)) {
+        const char *end = at + 1 + strcspn(at + 1, "\n");
+        tk_buf_add(&b, ptx, (size_t)(end - ptx));
+        tk_buf_str(&b, ", 1, 1");
+        ptx = end;
+    }
+    tk_buf_str(&b, ptx);
+    *size = b.n;
+    return tk_buf_text(&b);
+}
+
 // `or disjoint` is an addition whose flag may hold under a condition alone (i < 16: i | 16). LLVM
 // 22's straight-line strength reduction, part of its code generator, takes such an or for the sum
 // in places where the condition does not hold. An addition is right everywhere.
@@ -236,7 +253,8 @@ static void write_ptx(llvm_state *s, tk_image *image) {
     }
     const char *text =
         tk_strndup(s->emit.arena, LLVMGetBufferStart(s->text), LLVMGetBufferSize(s->text));
-    image->ptx = without_neg(s->emit.arena, text, &image->ptx_size);
+    text = without_neg(s->emit.arena, text, &image->ptx_size);
+    image->ptx = dated_files(s->emit.arena, text, &image->ptx_size);
 }
 
 static void keep_text(llvm_state *s, const tk_ptx_opts *o) {

@@ -12,30 +12,6 @@ const char *tkc_version(void) {
     return TEXT(TKC_VERSION_MAJOR) "." TEXT(TKC_VERSION_MINOR) "." TEXT(TKC_VERSION_PATCH);
 }
 
-const char *tkc_status_text(tkc_status s) {
-    switch (s) {
-    case TKC_OK:
-        return "success";
-    case TKC_ERROR_SOURCE:
-        return "errors in the program";
-    case TKC_ERROR_LAUNCH:
-        return "the launch was refused";
-    case TKC_ERROR_CHECK:
-        return "a check failed while the kernel ran";
-    case TKC_ERROR_ARGUMENT:
-        return "a wrong argument to the library";
-    case TKC_ERROR_MEMORY:
-        return "out of memory";
-    case TKC_ERROR_IO:
-        return "a file could not be read";
-    case TKC_ERROR_DEVICE:
-        return "no such device, or it failed";
-    case TKC_ERROR_INTERNAL:
-        return "internal error of tkc";
-    }
-    return "unknown status";
-}
-
 void tkc_text_free(tkc_text *t) {
     if (t) {
         free(t->at);

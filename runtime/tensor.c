@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and tensors of the public interface, and what holds of a tensor.
+// Element types, tensors and status texts of the public interface, and what holds of a tensor.
 #include "runtime/tensor.h"
 
 #include "lang/dtype.h"
@@ -43,6 +43,30 @@ tkc_tensor tkc_tensor_make(void *data, tkc_dtype dtype, uint32_t rank, const int
         stride = __builtin_mul_overflow(stride, dim[i] > 0 ? dim[i] : 1, &next) ? 0 : next;
     }
     return t;
+}
+
+const char *tkc_status_text(tkc_status s) {
+    switch (s) {
+    case TKC_OK:
+        return "success";
+    case TKC_ERROR_SOURCE:
+        return "errors in the program";
+    case TKC_ERROR_LAUNCH:
+        return "the launch was refused";
+    case TKC_ERROR_CHECK:
+        return "a check failed while the kernel ran";
+    case TKC_ERROR_ARGUMENT:
+        return "a wrong argument to the library";
+    case TKC_ERROR_MEMORY:
+        return "out of memory";
+    case TKC_ERROR_IO:
+        return "a file could not be read";
+    case TKC_ERROR_DEVICE:
+        return "no such device, or it failed";
+    case TKC_ERROR_INTERNAL:
+        return "internal error of tkc";
+    }
+    return "unknown status";
 }
 
 bool tensor_elems(const tkc_tensor *t, int64_t *n) {

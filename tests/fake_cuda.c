@@ -21,12 +21,14 @@ typedef struct module {
     struct module *next;
     context *in;
     char name[64];
+    void *code;
 } module;
 
 typedef struct memory {
     struct memory *next;
     context *in;
     void *at;
+    size_t bytes;
 } memory;
 
 enum { OK = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, BAD_DEVICE = 101 };
@@ -41,10 +43,10 @@ static memory *memories;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner; // 0: not initialised
 
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER; // one kernel at a time
 static __thread context *stack[64];
 static __thread int depth;
 
-EXPORT fake_cuda_state *fake_cuda(void);
 EXPORT fake_cuda_state *fake_cuda(void) { return &state; }
 
 static int begin(const char *name) {
@@ -150,7 +152,11 @@ API(cuDeviceGet, int *d, int ordinal) {
 
 API(cuDeviceGetName, char *name, int room, int d) {
     BEGIN();
-    snprintf(name, (size_t)room, "Fake GPU %d", d);
+    if (state.name) {
+        snprintf(name, (size_t)room, "%s", state.name);
+    } else {
+        snprintf(name, (size_t)room, "Fake GPU %d", d);
+    }
     return OK;
 }
 
@@ -177,6 +183,9 @@ API(cuDevicePrimaryCtxRetain, context **c, int d) {
 static void drop_module(module **at) {
     module *m = *at;
     *at = m->next;
+    if (m->code) {
+        state.on_unload(m->code);
+    }
     free(m);
     state.modules--;
 }
@@ -308,8 +317,14 @@ API(cuModuleLoadDataEx, module **m, const void *image, unsigned n, int *option, 
     BEGIN();
     NEEDS_CONTEXT();
     NOT_CAPTURING();
+    int error = OK;
+    void *code = state.on_load ? state.on_load(image, &error) : NULL;
+    if (error != OK) {
+        return error;
+    }
     *m = calloc(1, sizeof **m);
     (*m)->in = current();
+    (*m)->code = code;
     pthread_mutex_lock(&lock);
     snprintf(state.image, sizeof state.image, "%s", (const char *)image);
     (*m)->next = modules;
@@ -372,7 +387,9 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
         extra[4]) {
         return INVALID;
     }
+    pthread_mutex_lock(&running);
     pthread_mutex_lock(&lock);
+    state.launch.code = f->code;
     snprintf(state.launch.kernel, sizeof state.launch.kernel, "%s", f->name);
     state.launch.device = f->in->device;
     unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
@@ -387,6 +404,7 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     if (state.on_launch) {
         state.on_launch(&state);
     }
+    pthread_mutex_unlock(&running);
     return OK;
 }
 
@@ -394,19 +412,34 @@ API(cuMemAlloc_v2, void **p, size_t bytes) {
     BEGIN();
     NEEDS_CONTEXT();
     NOT_CAPTURING();
-    *p = bytes > (size_t)1 << 40 ? NULL : malloc(bytes);
+    *p = bytes > (size_t)1 << 40 ? NULL : aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (!*p) {
         return NO_MEMORY;
     }
     memory *m = calloc(1, sizeof *m);
     m->in = current();
     m->at = *p;
+    m->bytes = bytes;
     pthread_mutex_lock(&lock);
     m->next = memories;
     memories = m;
     state.memories++;
     pthread_mutex_unlock(&lock);
     return OK;
+}
+
+bool fake_cuda_memory(size_t i, void **at, size_t *bytes) {
+    pthread_mutex_lock(&lock);
+    const memory *m = memories;
+    while (m && i-- > 0) {
+        m = m->next;
+    }
+    if (m) {
+        *at = m->at;
+        *bytes = m->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return m != NULL;
 }
 
 API(cuMemFree_v2, void *p) { // as the others that end something

@@ -22,6 +22,9 @@ typedef struct fake_cuda {
     int shared_static;                      // of every function
     int stream_device;                      // of every stream but the default one
     void (*on_launch)(struct fake_cuda *f); // what the kernel does; NULL: nothing
+    void *(*on_load)(const void *image, int *error); // its code; NULL: what it is does not matter
+    void (*on_unload)(void *code);
+    const char *name; // of each GPU; NULL: "Fake GPU 0", ...
 
     // Seen by tests.
     long calls;
@@ -37,9 +40,14 @@ typedef struct fake_cuda {
         unsigned char params[FAKE_PARAMS];
         size_t params_size;
         long count;
+        void *code;  // what on_load made
     } launch;        // the last
     char image[256]; // begin of the last that was loaded
     int dynamic_max; // last set
 } fake_cuda_state;
+
+// Within the library: the state, and block i of what is allocated; false past the end.
+fake_cuda_state *fake_cuda(void);
+bool fake_cuda_memory(size_t i, void **at, size_t *bytes);
 
 #endif

@@ -33,6 +33,17 @@ static tkc_ahead *ahead_open(tool *t, session *lib, const ahead_request *r) {
         tool_usage(t, "--arch names %zu targets; there may be %d", arch.n, TKC_AHEAD_MAX_ARCH);
         return NULL;
     }
+    for (size_t i = 0; i < arch.n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(arch.at[k], arch.at[i]) == 0) {
+                tool_usage(t, "option --arch: '%s' is named twice", arch.at[i]);
+                return NULL;
+            }
+        }
+        if (!target_known(t, arch.at[i])) {
+            return NULL;
+        }
+    }
     tkc_ahead_options o = {.size = sizeof o,
                            .arch = arch.at,
                            .narch = arch.n,
@@ -41,12 +52,7 @@ static tkc_ahead *ahead_open(tool *t, session *lib, const ahead_request *r) {
                            .near = r->near};
     tkc_ahead *a = NULL;
     tkc_report *report = NULL;
-    tkc_status s = tkc_ahead_create(lib->context, &o, &a, &report);
-    bool named = s == TKC_ERROR_DEVICE || s == TKC_ERROR_ARGUMENT; // what --arch says is wrong
-    tool_report(t, s, report);
-    if (named) {
-        tool_raise(t, CODE_USAGE);
-    }
+    tool_report(t, tkc_ahead_create(lib->context, &o, &a, &report), report);
     return a;
 }
 

@@ -85,25 +85,6 @@ static bool known_pass(tool *t, const char *flag, const char *pass, bool build) 
 
 static bool is_ahead(const emit_settings *s) { return s->emit == EMIT_OBJECT || s->emit == EMIT_C; }
 
-static bool known_target(tool *t, const char *arch) {
-    const char *names[64];
-    const char *list = "";
-    size_t n = 0;
-    tkc_target target;
-    for (; n < 64 && tkc_target_info(n, &target); n++) {
-        names[n] = target.name;
-        list = tool_format(t, "%s%s%s", list, n ? ", " : "there are: ", target.name);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!arch || strcmp(names[i], arch) == 0) {
-            return true;
-        }
-    }
-    tool_error(t, CODE_USAGE, list, "option --arch: there is no target '%s'%s", arch,
-               tool_nearest(t, arch, names, n));
-    return false;
-}
-
 static void put(tool *t, const emit_settings *s, tkc_status status, tkc_report *report,
                 tkc_text *text) {
     if (tool_report(t, status, report)) {
@@ -234,12 +215,14 @@ static bool consistent_for_gpu(tool *t, const emit_settings *s) {
                    s->header    ? "--header"
                    : s->depfile ? "--depfile"
                                 : "--instance");
+    } else if (is_ahead(s) && s->k.debug) {
+        tool_usage(t, "--debug: asserts and prints are not for code in a C program");
     } else if (s->instance.n && s->k.kernel) {
         tool_usage(t, "--kernel and --instance: an instance names its kernel");
     } else if (s->depfile && (!s->output || strcmp(s->output, "-") == 0)) {
         tool_usage(t, "--depfile says what the file of -o depends on, and there is none");
     }
-    return t->code == CODE_FINE && (is_ahead(s) || known_target(t, s->arch));
+    return t->code == CODE_FINE && (is_ahead(s) || target_known(t, s->arch));
 }
 
 // The options that go together.

@@ -60,6 +60,25 @@ bool session_kernel(tool *t, session *s, const kernel_settings *k) {
     return tool_report(t, status, report);
 }
 
+bool target_known(tool *t, const char *arch) {
+    const char *names[64];
+    const char *list = "";
+    size_t n = 0;
+    tkc_target target;
+    for (; n < 64 && tkc_target_info(n, &target); n++) {
+        names[n] = target.name;
+        list = tool_format(t, "%s%s%s", list, n ? ", " : "there are: ", target.name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!arch || strcmp(names[i], arch) == 0) {
+            return true;
+        }
+    }
+    tool_error(t, CODE_USAGE, list, "option --arch: there is no target '%s'%s", arch,
+               tool_nearest(t, arch, names, n));
+    return false;
+}
+
 void session_close(session *s) {
     tkc_kernel_destroy(s->kernel);
     tkc_program_destroy(s->program);

@@ -40,6 +40,9 @@ bool session_load(tool *t, session *s, const char *path); // "-": standard input
 bool session_kernel(tool *t, session *s, const kernel_settings *k);
 void session_close(session *s);
 
+// Whether --arch may name this target (NULL: none is named); false after an error of usage.
+bool target_known(tool *t, const char *arch);
+
 // `whole`: for a launch, so that what the command line must give is there, and arrays have their
 // elements.
 bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool whole, arguments *a);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU driver whose one GPU, of compute capability 9.0, is the simulator: the fake driver
+// (fake_cuda.c), with what it leaves out done. Built as a libcuda.so.1 of its own, so that programs
+// that know nothing of tests run on it. A kernel that does something wrong fails as on a GPU, at
+// the next synchronisation, and the simulator's words go to standard error.
+#include "sim/sim.h"
+#include "tests/fake_cuda.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct code {
+    tk_guard guard;
+    tk_arena arena;
+    tk_sim_program *program;
+} code;
+
+static const tk_allocator plain;
+
+static int read_module(code *c, const char *ptx) {
+    tk_sim_note why;
+    if (setjmp(c->guard.jump) != 0) {
+        return 2; // out of memory
+    }
+    c->program = tk_sim_read(&c->arena, ptx, strlen(ptx), &why);
+    return c->program ? 0 : 218; // invalid PTX
+}
+
+// Machine code is for GPUs.
+static void *load(const void *image, int *error) {
+    *error = 209; // no binary for this GPU
+    if (memcmp(image, "\177ELF", 4) == 0) {
+        return NULL;
+    }
+    code *c = calloc(1, sizeof *c);
+    *error = 2;
+    if (!c) {
+        return NULL;
+    }
+    tk_arena_init(&c->arena, &plain, &c->guard);
+    *error = read_module(c, image);
+    if (*error) {
+        tk_arena_release(&c->arena);
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+static void unload(void *p) {
+    code *c = p;
+    tk_arena_release(&c->arena);
+    free(c);
+}
+
+enum { REGIONS = 256 };
+
+static void run_guarded(tk_guard *guard, tk_arena *arena, const code *c, const tk_sim_launch *l,
+                        tk_sim_result *r) {
+    if (setjmp(guard->jump) == 0) {
+        tk_sim_run(arena, c->program, l, r);
+    }
+}
+
+static void run(fake_cuda_state *f) {
+    tk_guard guard;
+    tk_arena arena;
+    tk_sim_region region[REGIONS];
+    tk_sim_launch l = {.entry = f->launch.kernel,
+                       .shared = f->launch.shared,
+                       .params = f->launch.params,
+                       .param_bytes = f->launch.params_size,
+                       .region = region};
+    memcpy(l.grid, f->launch.grid, sizeof l.grid);
+    memcpy(l.block, f->launch.block, sizeof l.block);
+    void *at;
+    size_t bytes;
+    for (; l.nregion < REGIONS && fake_cuda_memory(l.nregion, &at, &bytes); l.nregion++) {
+        region[l.nregion] = (tk_sim_region){(uint64_t)(uintptr_t)at, bytes, false, "memory"};
+    }
+    tk_sim_result r = {.ok = false, .fault = {.id = "memory", .text = "out of memory"}};
+    tk_arena_init(&arena, &plain, &guard);
+    run_guarded(&guard, &arena, f->launch.code, &l, &r);
+    if (!r.ok) {
+        fprintf(stderr, "simulated GPU: kernel '%s': [%s] %s\n", l.entry, r.fault.id, r.fault.text);
+        f->pending = 719; // launch failed
+    }
+    tk_arena_release(&arena);
+}
+
+__attribute__((constructor)) static void start(void) {
+    fake_cuda_state *f = fake_cuda();
+    f->devices = 1;
+    f->name = "Simulated GPU";
+    f->on_load = load;
+    f->on_unload = unload;
+    f->on_launch = run;
+}
