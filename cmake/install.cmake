@@ -9,7 +9,9 @@ if(TARGET libtkc)
     install(TARGETS libtkc tkcrt EXPORT tkc PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
     set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tkc)
     if(TARGET tkc)
-        add_executable(tkc::compiler ALIAS tkc) # as find_package(tkc) calls it
+        # As find_package(tkc) calls them.
+        add_executable(tkc::compiler ALIAS tkc)
+        add_library(tkc::rt ALIAS tkcrt)
         set_target_properties(tkc PROPERTIES EXPORT_NAME compiler)
         install(TARGETS tkc EXPORT tkc)
     endif()
@@ -29,6 +31,39 @@ if(TARGET libtkc)
             DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
     endforeach()
 endif()
+
+# ---- manual pages, completion, syntax: made when all is built
+set(made "")
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+    set(man ${PROJECT_BINARY_DIR}/man)
+    set(pages ${man}/tkc.1 ${man}/tkc.7 ${man}/libtkc.3 ${man}/libtkcrt.3)
+    add_custom_command(OUTPUT ${pages}
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/scripts/gen-man ${man}
+        DEPENDS scripts/gen-man docs/tkc.md docs/language.md runtime/tkc.h runtime/tkc_rt.h
+        COMMENT "Making the manual pages" VERBATIM)
+    list(APPEND made ${pages})
+    foreach(section 1 3 7)
+        set(of_section ${pages})
+        list(FILTER of_section INCLUDE REGEX "\\.${section}$")
+        install(FILES ${of_section} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    endforeach()
+else()
+    message(STATUS "Manual pages: none (no Python 3)")
+endif()
+if(TARGET tkc)
+    set(completion ${PROJECT_BINARY_DIR}/completion)
+    file(MAKE_DIRECTORY ${completion})
+    add_custom_command(OUTPUT ${completion}/tkc ${completion}/_tkc
+        COMMAND tkc completion bash > ${completion}/tkc
+        COMMAND tkc completion zsh > ${completion}/_tkc
+        DEPENDS tkc VERBATIM)
+    list(APPEND made ${completion}/tkc ${completion}/_tkc)
+    install(FILES ${completion}/tkc DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${completion}/_tkc DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
+add_custom_target(tkc_pages ALL DEPENDS ${made})
+install(DIRECTORY editors/vim/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vim/vimfiles)
 
 install(DIRECTORY stdlib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tkc/std
     FILES_MATCHING PATTERN "*.tk")

@@ -8,10 +8,12 @@
 
 extern const command command_cache;
 extern const command command_check;
+extern const command command_completion;
 extern const command command_emit; // tkc FILE --emit=..., --from=ir, --passes
 extern const command command_fmt;
 extern const command command_info;
 extern const command command_run;
+extern const command *const all_commands[]; // ends in NULL
 
 // The options that name a kernel and its arguments. S has `common` and a kernel_settings `k`.
 #define KERNEL_OPTIONS(S)                                                                          \

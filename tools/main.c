@@ -8,17 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static const command *const commands[] = {&command_check, &command_run, &command_fmt,
-                                          &command_cache, &command_info};
-enum { NCOMMAND = sizeof commands / sizeof *commands };
+const command *const all_commands[] = {
+    &command_check, &command_run,        &command_fmt,  &command_cache,
+    &command_info,  &command_completion, &command_emit, NULL,
+};
 
 static const command *find_command(const char *name) {
-    for (size_t i = 0; i < NCOMMAND; i++) {
-        if (strcmp(commands[i]->name, name) == 0) {
-            return commands[i];
+    for (size_t i = 0; all_commands[i]; i++) {
+        if (strcmp(all_commands[i]->name, name) == 0) {
+            return all_commands[i];
         }
     }
-    return strcmp(name, command_emit.name) == 0 ? &command_emit : NULL;
+    return NULL;
 }
 
 static void main_help(void) {
@@ -33,6 +34,7 @@ static void main_help(void) {
          "       tkc FILE --emit=ast|ir|notes|...   show what the compiler makes of a file\n"
          "       tkc --from=ir FILE [--run=PASS]    read IR, run a pass, print it\n"
          "       tkc --passes                       list the passes\n"
+         "       tkc completion bash|zsh            completes command lines in this shell\n"
          "       tkc help COMMAND                   the options of a command, or of 'emit'\n"
          "       tkc --version\n\n"
          "Exit codes: 0 fine; 1 errors in the program, a refused launch, a failed check or\n"
@@ -46,8 +48,12 @@ static void help_on(tool *t, const char *name) {
         options_help(c);
         return;
     }
-    static const char *const names[] = {"check", "run", "fmt", "cache", "info", "emit"};
-    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, 6));
+    const char *names[16];
+    size_t n = 0;
+    for (; all_commands[n]; n++) {
+        names[n] = all_commands[n]->name;
+    }
+    tool_usage(t, "there is no command '%s'%s", name, tool_nearest(t, name, names, n));
 }
 
 static void run_command(tool *t, const command *c, int argc, char **argv) {
@@ -65,12 +71,13 @@ static void run_command(tool *t, const command *c, int argc, char **argv) {
 
 // A word that names no file may be a misspelt command.
 static bool misspelt(tool *t, const char *word) {
-    static const char *const names[] = {"check", "run", "fmt", "cache", "info", "help"};
+    static const char *const names[] = {"check", "run",  "fmt",       "cache",
+                                        "info",  "help", "completion"};
     if (word[0] == '-' || strpbrk(word, "./") || access(word, F_OK) == 0) {
         return false;
     }
     tool_usage(t, "'%s' is no command, nor is there such a file%s", word,
-               tool_nearest(t, word, names, 6));
+               tool_nearest(t, word, names, sizeof names / sizeof *names));
     return true;
 }
 
