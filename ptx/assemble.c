@@ -358,6 +358,9 @@ static bool too_old(const char *said) {
            strstr(said, "Unsupported .target");
 }
 
+// What fails without a word about the code is no assembler, or could not run.
+static bool says_why(const char *said) { return strstr(said, "error") || strstr(said, "fatal"); }
+
 static const char *first_line(tk_arena *a, const char *said) {
     while (*said == '\n') {
         said++;
@@ -377,7 +380,9 @@ static void assemble(assembly *s) {
     } else {
         run_ptxas(s);
     }
-    if (s->failed && !too_old(s->said)) {
+    if (s->failed && !says_why(s->said)) {
+        s->image->unassembled = true;
+    } else if (s->failed && !too_old(s->said)) {
         const char *line = first_line(s->arena, s->said);
         // The path of a temporary file tells nothing.
         const char *place = s->ptx[0] ? strstr(line, s->ptx) : NULL;

@@ -80,7 +80,7 @@ static void llvm_release(llvm_state *s) {
     }
 }
 
-static void make_machine(llvm_state *s, const tk_target *t, LLVMCodeGenOptLevel level) {
+static void make_machine(llvm_state *s, const char *ptx, LLVMCodeGenOptLevel level) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_targets);
     LLVMTargetRef target;
@@ -93,8 +93,18 @@ static void make_machine(llvm_state *s, const tk_target *t, LLVMCodeGenOptLevel 
     if (s->machine) {
         LLVMDisposeTargetMachine(s->machine);
     }
-    s->machine = LLVMCreateTargetMachine(target, TRIPLE, t->name, t->ptx, level, LLVMRelocDefault,
-                                         LLVMCodeModelDefault);
+    s->machine = LLVMCreateTargetMachine(target, TRIPLE, s->emit.target->name, ptx, level,
+                                         LLVMRelocDefault, LLVMCodeModelDefault);
+}
+
+// The least version that has the target and takes so many bytes of parameters. NULL: none does.
+static const char *ptx_for(const tk_target *t, uint32_t param_bytes) {
+    enum { PLAIN = 4352, MOST = 32764 };
+    static const char large[] = "+ptx81";
+    if (param_bytes <= PLAIN || strcmp(t->ptx, large) >= 0) {
+        return param_bytes <= MOST ? t->ptx : NULL;
+    }
+    return param_bytes <= MOST ? large : NULL;
 }
 
 static void make_module(llvm_state *s) {
@@ -265,13 +275,32 @@ static void keep_text(llvm_state *s, const tk_ptx_opts *o) {
     s->messages.n = 0;
 }
 
+static tk_span span_of(const tk_module *m, const tk_func *f) {
+    return f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
+}
+
+static void refuse_parameters(tk_emit *e, const tk_image *image) {
+    tk_error(e->diags, span_of(e->m, e->f), "gpu-refused",
+             "kernel '%s' cannot be compiled for %s: its tensors and scalars take %u bytes of "
+             "parameters, and 32764 is the most: use fewer tensors or fewer dimensions",
+             e->f->name, e->target->name, image->param_bytes);
+    e->refused = true;
+}
+
 static void compile(llvm_state *s, tk_image *image) {
     tk_emit *e = &s->emit;
-    make_machine(s, e->target, LLVMCodeGenLevelDefault);
+    make_machine(s, e->target->ptx, LLVMCodeGenLevelDefault);
     make_module(s);
     tk_emit_kernel(e, image);
+    const char *ptx = ptx_for(e->target, image->param_bytes);
+    if (!ptx && !e->refused) {
+        refuse_parameters(e, image);
+    }
     if (e->refused) {
         return;
+    }
+    if (ptx != e->target->ptx) {
+        make_machine(s, ptx, LLVMCodeGenLevelDefault);
     }
     verify(s);
     optimise(s);
@@ -279,16 +308,12 @@ static void compile(llvm_state *s, tk_image *image) {
     freeze_indices(s);
     s->instructions = instructions_of(e->fn);
     if (s->instructions > LARGE_KERNEL) {
-        make_machine(s, e->target, LLVMCodeGenLevelNone);
+        make_machine(s, ptx, LLVMCodeGenLevelNone);
     }
     if (e->opts->emit && strcmp(e->opts->emit, "llvm") == 0) {
         keep_text(s, e->opts);
     }
     write_ptx(s, image);
-}
-
-static tk_span span_of(const tk_module *m, const tk_func *f) {
-    return f->loc < m->locs.n ? m->locs.at[f->loc].span : (tk_span){0, 0, 0};
 }
 
 // After LLVM's objects are gone: the assembler's failures need nothing released.
@@ -304,7 +329,7 @@ static void assemble(tk_arena *arena, tk_module *m, const tk_func *f, tk_image *
     tk_assembled_note(m, at, image);
 }
 
-// The names of PTX are C's.
+// The names of PTX are C's, but that an underscore alone is none and WARP_SZ stands for a number.
 static const char *entry_name(tk_arena *a, const char *name) {
     char *out = tk_strdup(a, name);
     for (char *p = out; *p; p++) {
@@ -312,7 +337,8 @@ static const char *entry_name(tk_arena *a, const char *name) {
                     (*p >= '0' && *p <= '9') || *p == '_';
         *p = fine ? *p : '_';
     }
-    return out;
+    bool taken = strcmp(out, "_") == 0 || strcmp(out, "WARP_SZ") == 0;
+    return taken ? tk_format(a, "%s_kernel", out) : out;
 }
 
 static tk_func *kernel_of(const tk_module *m) {

@@ -19,8 +19,12 @@ typedef struct tk_lines {
     LLVMMetadataRef *scope; // per file of the sources; NULL: not needed yet
 } tk_lines;
 
+// In PTX a quote ends a name, and nothing stands for one.
 static LLVMMetadataRef file_of(tk_emit *e, uint32_t file) {
-    const char *name = tk_source_of(e->m->sources, file)->name;
+    char *name = tk_strdup(e->arena, tk_source_of(e->m->sources, file)->name);
+    for (char *p = name; *p; p++) {
+        *p = *p == '"' || (unsigned char)*p < ' ' ? '_' : *p;
+    }
     return LLVMDIBuilderCreateFile(e->lines->di, name, strlen(name), ".", 1);
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FAKE_DEVICES = 4, FAKE_LOG = 1 << 16, FAKE_PARAMS = 4096 };
+enum { FAKE_DEVICES = 4, FAKE_LOG = 1 << 16, FAKE_PARAMS = 32768 };
 
 typedef struct fake_cuda {
     // Set by tests.

@@ -148,6 +148,7 @@ def check_assembling(target):
     for text, expected in (("echo 'ptxas k.ptx, line 7; error   : made up'; exit 255", "made up"),
                            ("echo 'ptxas fatal : Unsupported .version 99'; exit 255", "cannot assemble"),
                            ("kill -9 $$", "cannot assemble"),
+                           ("exit 1", "cannot assemble"),
                            ("exit 0", "cannot assemble")):
         script.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         script.chmod(0o755)
@@ -427,6 +428,44 @@ kernel k(x: inout f32[N, M], c: inout i32[L], h: in f16[A, B], s: in u8[A, C], e
 """
 
 
+def check_names(assembler):
+    """Names of kernels and files are the language's and the system's, not PTX's."""
+    text = "kernel {}(x: in f32[N], y: out f32[N]) {{ y[0 +: 32] = x[0 +: 32]; }}\n"
+    for kernel, file in (("_", "name.tk"), ("WARP_SZ", "name.tk"), ("__", "name.tk"), ("ret", "name.tk"), ("k", 'a "b\n.tk'), ("k", "\\ü$%s'.tk")):
+        (FOLDER / file).write_text(text.format(kernel), encoding="utf-8")
+        if assembler:
+            tkc(file, "--emit=cubin", "-o", "name.cubin")
+        ptx, _ = tkc(file, "--emit=ptx")
+        check(not re.search(r"\.entry (_|WARP_SZ)\(", ptx), f"kernel {kernel}")
+        check(all(line.count('"') == 2 for line in ptx.splitlines() if ".file" in line), f"file {file!r}")
+
+
+def check_parameters(assembler):
+    """More than 4352 bytes of parameters take a later PTX, more than 32764 are refused."""
+    for tensors, version in ((41, "7.0"), (42, "8.1"), (316, None)):
+        params = ", ".join(f"x{i}: in f32[{', '.join(f'D{i}_{d}' for d in range(8))}]" for i in range(tensors - 1))
+        (FOLDER / "many.tk").write_text(f"kernel k({params}, y: out f32[4, 4, 4, 4, 4, 4, 4, 4]) {{ y[{', '.join('0' * 8)}] = 1.0; }}\n", encoding="utf-8")
+        if not version:
+            _, errors = tkc("many.tk", "--emit=ptx", code=1)
+            check("many.tk:1:1: error: kernel 'k' cannot be compiled for sm_80" in errors and "32764" in errors, errors)
+            continue
+        check(f".version {version}" in tkc("many.tk", "--emit=ptx")[0], f"{tensors} tensors")
+        check(".version 8.7" in tkc("many.tk", "--emit=ptx", "--arch", "sm_120")[0], f"{tensors} tensors for sm_120")
+        if assembler:
+            tkc("many.tk", "--emit=cubin", "-o", "many.cubin")
+
+
+def check_halves(assembler):
+    """An atomic of 16 bits touches no more: what is beside the element may be past the tensor's end."""
+    for dtype, f in (("f16", "add"), ("f16", "max"), ("bf16", "add"), ("bf16", "min")):
+        (FOLDER / "half.tk").write_text(f"kernel k(t: inout {dtype}[N], x: in {dtype}[N]) {{ atomic_{f}(t[0 +: 64], x[0 +: 64]); }}\n", encoding="utf-8")
+        for target in TARGETS:
+            ptx, _ = tkc("half.tk", "--emit=ptx", "--arch", target)
+            check(re.search(r"atom\S*16", ptx) and not re.search(r"(ld|atom)\S*global\S*b32", ptx), f"atomic_{f} of {dtype} for {target}")
+            if assembler:
+                tkc("half.tk", "--emit=cubin", "--arch", target, "-o", "half.cubin")
+
+
 def check_awkward(assembler):
     (FOLDER / "awkward.tk").write_text(AWKWARD, encoding="utf-8")
     for target in TARGETS:
@@ -538,6 +577,9 @@ def main():
     check_forms()
     check_accesses()
     check_loops()
+    check_names(assembler)
+    check_parameters(assembler)
+    check_halves(assembler)
     check_awkward(assembler)
     check_fast()
     check_debug()
