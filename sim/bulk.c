@@ -36,10 +36,11 @@ void tk_sim_bulk_begin(struct tk_sim_bulks *b) {
     memset(b->group, 0, b->threads * sizeof *b->group);
 }
 
-// Whether nobody may touch what it writes until it is done. Several copies that reduce, or stores,
-// may go to one place; the order of accesses finds what is wrong with them.
+// Whether nobody may touch what it writes until it is done. Several copies that reduce may go to
+// one place: they count as accesses of their threads, and the order of accesses finds what is
+// wrong.
 static bool owns_destination(const tk_sim_bulk *x) {
-    return (x->kind == TK_SIM_BULK_LOAD || x->kind == TK_SIM_BULK_MOVE) && !x->reduces;
+    return x->kind != TK_SIM_BULK_STORE && x->kind != TK_SIM_BULK_ARRIVE && !x->reduces;
 }
 
 uint32_t tk_sim_bulk_piece(const tk_sim_bulk *x, uint32_t from, uint32_t k, uint32_t *n) {
@@ -178,39 +179,63 @@ static void store(const tk_sim_bulk *x) {
 
 // ---- Taking effect: faults are in the run's result
 
-static void tell(const tk_sim_bulk *x) {
-    tk_sim_mbarrier *m = tk_sim_mbarrier_at(x->warp, x->inst, x->lane, x->barrier);
-    if (m && x->kind == TK_SIM_BULK_ARRIVE) {
-        tk_sim_mbarrier_arrive(x->warp, x->inst, x->lane, m, 1, false);
-    } else if (m) {
-        tk_sim_mbarrier_bytes(x->warp, x->inst, x->lane, m, -(int64_t)x->bytes);
+// What others find of it: an access that whoever waits at the mbarrier knows of.
+static void note_copy(const tk_sim_bulk *x, const tk_sim_mbarrier *m, uint32_t from, bool writes) {
+    uint32_t index = (uint32_t)(m - x->warp->cluster->mbarrier.at);
+    for (uint32_t k = 0, n; k < x->bytes; k += n) {
+        uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
+        tk_sim_shadow_copy(x->warp, x->inst, index, offset, n, writes);
     }
+}
+
+static void move_bytes(const tk_sim_bulk *x) {
+    unsigned char *shared = x->warp->cluster->shared;
+    if (x->tensor) {
+        load_tensor(x, shared);
+        return;
+    }
+    put(x, shared + x->offset,
+        x->kind == TK_SIM_BULK_MOVE    ? shared + x->from
+        : x->kind == TK_SIM_BULK_VALUE ? x->value
+                                       : x->global,
+        x->bytes);
 }
 
 // The bytes have come to shared memory.
 static void arrive(const tk_sim_bulk *x) {
     tk_sim_warp *w = x->warp;
-    tk_sim_cluster *c = w->cluster;
+    tk_sim_mbarrier *m = tk_sim_mbarrier_at(w, x->inst, x->lane, x->barrier);
+    if (!m) {
+        return;
+    }
     if (owns_destination(x)) {
         mark(x, x->offset, true, false);
+        note_copy(x, m, x->offset, true);
     }
-    if (x->tensor) {
-        load_tensor(x, c->shared);
-    } else {
-        bool move = x->kind == TK_SIM_BULK_MOVE, value = x->kind == TK_SIM_BULK_VALUE;
-        const unsigned char *from = move ? c->shared + x->from : value ? x->value : x->global;
-        put(x, c->shared + x->offset, from, x->bytes);
-        if (move) {
-            mark(x, x->from, false, false);
-        }
-        if ((move && !order(x, x->from, TK_SIM_READ)) ||
-            (value &&
-             !tk_sim_async_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_ATOMIC))) {
-            return;
-        }
+    if (x->kind == TK_SIM_BULK_MOVE) {
+        mark(x, x->from, false, false);
+        note_copy(x, m, x->from, false);
     }
-    if (order(x, x->offset, x->reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE)) {
-        tell(x);
+    bool value = x->kind == TK_SIM_BULK_VALUE; // as if the thread had stored it
+    if (value && !tk_sim_async_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_ATOMIC)) {
+        return;
+    }
+    move_bytes(x);
+    if (!x->reduces) {
+        tk_sim_mbarrier_copied(w, x->inst, x->lane, m, x->bytes);
+    } else if (order(x, x->offset, TK_SIM_ATOMIC)) {
+        tk_sim_mbarrier_bytes(w, x->inst, x->lane, m, -(int64_t)x->bytes);
+    }
+}
+
+// The thread's copies so far are done.
+static void arrive_copies(const tk_sim_bulk *x) {
+    tk_sim_warp *w = x->warp;
+    tk_sim_mbarrier *m = tk_sim_async_finish(w, x->lane, x->serial)
+                             ? tk_sim_mbarrier_at(w, x->inst, x->lane, x->barrier)
+                             : NULL;
+    if (m) {
+        tk_sim_mbarrier_arrive(w, x->inst, x->lane, m, 1, false);
     }
 }
 
@@ -222,9 +247,7 @@ static void take_effect(tk_sim_bulk x) {
         arrive(&x);
         break;
     case TK_SIM_BULK_ARRIVE:
-        if (tk_sim_async_finish(x.warp, x.lane, x.serial)) {
-            tell(&x);
-        }
+        arrive_copies(&x);
         break;
     case TK_SIM_BULK_STORE:
         store(&x);

@@ -263,6 +263,10 @@ void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
 void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                         const unsigned char *p, tk_sim_access access);
 void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes);
+// A copy has accessed these bytes, and then told the mbarrier (its index in the cluster) so.
+void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t mbarrier,
+                        uint32_t offset, uint32_t bytes, bool writes);
+void tk_sim_shadow_told(tk_sim_cluster *c, uint32_t mbarrier, uint32_t point);
 // The same for points: a relaxed arrival releases what was before the last fence; what a relaxed
 // wait finds, the next fence acquires.
 void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
@@ -310,6 +314,9 @@ tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32
 // More bytes are expected; less than 0: have come. False after a fault.
 bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                            int64_t more);
+// The bytes of a copy have come.
+bool tk_sim_mbarrier_copied(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                            uint32_t bytes);
 bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                             uint32_t count, bool drop);
 // One more arrival is expected in this phase. False after a fault.

@@ -94,18 +94,37 @@ static void look(tk_sim_cluster *c, tk_sim_mbarrier *m) {
     }
 }
 
-bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
-                           int64_t more) {
+static bool add_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                      int64_t more) {
     m->bytes += more;
     if (m->bytes > MOST_COUNT || m->bytes < -MOST_COUNT) {
         tk_sim_fail(w, i, lane, "mbarrier-overflow", "the mbarrier expects %lld bytes",
                     (long long)m->bytes);
         return false;
     }
+    return true;
+}
+
+bool tk_sim_mbarrier_bytes(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                           int64_t more) {
+    if (!add_bytes(w, i, lane, m, more)) {
+        return false;
+    }
     if (more < 0) { // they have come
         release(w, i, lane, m);
         look(w->cluster, m);
     }
+    return true;
+}
+
+bool tk_sim_mbarrier_copied(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                            uint32_t bytes) {
+    tk_sim_cluster *c = w->cluster;
+    if (!add_bytes(w, i, lane, m, -(int64_t)bytes)) {
+        return false;
+    }
+    tk_sim_shadow_told(c, (uint32_t)(m - c->mbarrier.at), point_of(c, m, m->phase));
+    look(c, m);
     return true;
 }
 

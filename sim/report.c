@@ -53,9 +53,10 @@ const char *tk_sim_shared_text(const tk_sim_cluster *c, uint32_t offset) {
 
 const char *tk_sim_member_text(const tk_sim_cluster *c, uint32_t member) {
     uint32_t each = c->block->nwarp * TK_SIM_LANES;
-    return c->nblock == 1 ? tk_format(c->grid->arena, "thread %u", member)
-                          : tk_format(c->grid->arena, "thread %u of block %u of the cluster",
-                                      member % each, member / each);
+    return member >= each * c->nblock ? "an asynchronous copy"
+           : c->nblock == 1           ? tk_format(c->grid->arena, "thread %u", member)
+                            : tk_format(c->grid->arena, "thread %u of block %u of the cluster",
+                                        member % each, member / each);
 }
 
 void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...) {

@@ -16,13 +16,15 @@
 // threads: their clocks are made equal, and who knows one of them knows of the read.
 #include "sim/machine.h"
 
-enum { CELL = 3, EPOCHS = 0xffff, CLOCKS = 0x7fff };
+// AGENTS: numbers behind those of the threads, as which copies access memory that tell an mbarrier:
+// whoever has waited there knows of them, and nobody else, the thread that issued them included.
+enum { CELL = 3, EPOCHS = 0xffff, CLOCKS = 0x3fff, AGENTS = TK_SIM_LANES };
 
 typedef struct record {
     uint32_t epoch : 16; // 0: none
-    uint32_t clock : 15;
+    uint32_t clock : 14;
     uint32_t whole : 1; // by the warp whose first thread this is
-    uint32_t thread : 14;
+    uint32_t thread : 15;
     uint32_t atomic : 1;
     uint32_t inst : 17;
 } record;
@@ -61,13 +63,13 @@ struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32
     struct tk_sim_shadow *s = TK_NEW(arena, struct tk_sim_shadow);
     s->arena = arena;
     s->nword = (bytes + 3) / 4;
-    s->threads = nwarp * TK_SIM_LANES;
+    s->threads = nwarp * TK_SIM_LANES + AGENTS;
     s->points = nblock * (TK_SIM_BARRIERS + 2 * TK_SIM_MBARRIERS) + 2;
     s->word = TK_NEW_ARRAY(arena, cell, s->nword + 1);
     s->split = TK_NEW_ARRAY(arena, bool, s->nword + 1);
     s->clock = TK_NEW_ARRAY(arena, uint16_t, s->threads);
     s->lane = TK_NEW_ARRAY(arena, row, s->threads);
-    s->warp = TK_NEW_ARRAY(arena, row, nwarp);
+    s->warp = TK_NEW_ARRAY(arena, row, nwarp + 1);
     s->point = TK_NEW_ARRAY(arena, row, s->points);
     return s;
 }
@@ -408,8 +410,8 @@ static void report(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t
 static record record_of(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t thread) {
     const struct tk_sim_shadow *s = w->cluster->shadow;
     return (record){.epoch = s->epoch & 0xffff,
-                    .clock = s->clock[thread] & 0x7fffu,
-                    .thread = thread & 0x3fff,
+                    .clock = s->clock[thread] & 0x3fffu,
+                    .thread = thread & 0x7fff,
                     .inst = tk_sim_index(w, i) & 0x1ffff};
 }
 
@@ -432,6 +434,37 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
         at += whole ? 4 : 1;
     }
     return true;
+}
+
+// ---- Copies that tell an mbarrier
+
+static uint32_t agent_of(const struct tk_sim_shadow *s, uint32_t mbarrier) {
+    return s->threads - AGENTS + mbarrier % AGENTS;
+}
+
+void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t mbarrier,
+                        uint32_t offset, uint32_t bytes, bool writes) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    record me = record_of(w, i, agent_of(s, mbarrier));
+    for (uint32_t at = offset; at < offset + bytes; at++) {
+        bool split = s->split[at / 4];
+        cell *c = split ? &bytes_of(s, at / 4)[at % 4] : &s->word[at / 4];
+        if (writes) {
+            c->write = me;
+            memset(c->read, 0, sizeof c->read);
+        } else {
+            c->read[exists(s, c->read[0])] = me;
+        }
+        at += split ? 0 : 3 - at % 4;
+    }
+}
+
+void tk_sim_shadow_told(tk_sim_cluster *c, uint32_t mbarrier, uint32_t point) {
+    struct tk_sim_shadow *s = c->shadow;
+    uint32_t agent = agent_of(s, mbarrier);
+    make_valid(s, &s->point[point]);
+    s->point[point].known[agent] = s->clock[agent];
+    tick(s, agent / TK_SIM_LANES, 1u << agent % TK_SIM_LANES);
 }
 
 // ---- Reads by a warp as a whole
@@ -483,7 +516,8 @@ void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t off
 // done.
 static bool outlives(const struct tk_sim_shadow *s, const tk_sim_block *b, const row *past,
                      record r) {
-    bool other = exists(s, r) && r.thread / TK_SIM_LANES / b->nwarp != b->rank;
+    bool agent = r.thread >= s->threads - AGENTS;
+    bool other = exists(s, r) && !agent && r.thread / TK_SIM_LANES / b->nwarp != b->rank;
     return other && r.epoch == s->epoch && past->known[r.thread] < r.clock;
 }
 

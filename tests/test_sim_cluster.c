@@ -476,6 +476,10 @@ Test(sim_cluster, faults_of_copies) {
     COPY_FAULT(INIT("1") MEET REMOTE SEND MEET, "proxy", "fence.mbarrier_init");
     COPY_FAULT(INIT("1") KNOWN SEND "st.shared.b32 [tile], 77;" MEET, "race",
                "reads asynchronously");
+    COPY_FAULT(INIT("1") KNOWN SEND
+               "mov.b32 %r10, 0; Q: nanosleep.u32 9; add.u32 %r10, %r10, 1;\n"
+               "setp.lt.u32 %p4, %r10, 300; @%p4 bra Q; @%p1 st.shared.b32 [tile], 77;" MEET,
+               "race", "asynchronous");
     COPY_FAULT(INIT("1") KNOWN SEND "ld.shared.b32 %r9, [%r1+512];" MEET, "uninitialised",
                "nobody has written");
     COPY_FAULT(INIT("1") KNOWN "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "

@@ -539,15 +539,22 @@ static void fault(const char *text, const char *id, const char *words) {
     }
 }
 
-#define EXPECT     "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024;\n"
-#define FORM       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-#define LOAD       FORM "[%r1], [%map, {0, 0}], [%r2];\n"
+#define EXPECT "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024;\n"
+#define FORM   "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+#define LOAD   FORM "[%r1], [%map, {0, 0}], [%r2];\n"
+#define LATER                                                                                      \
+    "mov.b32 %r10, 0; Q: nanosleep.u32 9; add.u32 %r10, %r10, 1; setp.lt.u32 %p4, %r10, 300;\n"    \
+    "@%p4 bra Q;\n"
 #define STORE_FORM "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group "
 
 Test(sim_tma, faults_of_loads) {
     fault(INIT EXPECT LOAD, "unfinished", "writes its shared memory");
     fault(INIT EXPECT LOAD "ld.shared.b32 %r9, [%r1];", "race", "writes asynchronously");
     fault(INIT EXPECT LOAD "st.shared.b32 [%r1+1020], 1;", "race", "writes asynchronously");
+    // Also where it has come, and by the thread that has issued it.
+    fault(INIT EXPECT LOAD LATER "ld.shared.b32 %r9, [%r1];", "race", "asynchronous");
+    fault(INIT EXPECT LOAD LATER "st.shared.b32 [%r1], 1;", "race", "asynchronous");
+    fault(INIT EXPECT LOAD LATER LOAD, "race", "asynchronous");
     fault(INIT EXPECT LOAD LOAD, "race", "writes asynchronously");
     fault(INIT LOAD "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1040;" WAIT, "deadlock",
           "waits at an mbarrier");
