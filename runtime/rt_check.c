@@ -93,11 +93,37 @@ static tkc_status take_scalar(rt_args *a, uint32_t i, const void *at, tkc_error 
     return TKC_OK;
 }
 
+// The bytes from the lowest to the highest of each tensor, which were found to be fewer than 2^63.
+typedef struct range {
+    uint64_t low, high; // equal: none
+} range;
+
+static range range_of(const tkc_tensor *t) {
+    uint64_t low = (uint64_t)(uintptr_t)t->data, high = low + tkc_dtype_size(t->dtype);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (t->dim[i] == 0) {
+            return (range){0, 0};
+        }
+        uint64_t reach = (uint64_t)((t->dim[i] - 1) * t->stride[i]) * tkc_dtype_size(t->dtype);
+        *(t->stride[i] < 0 ? &low : &high) += reach;
+    }
+    return (range){low, high};
+}
+
+// False only where they share no byte; at the end of the address space also true.
+static bool may_meet(const range *x, const range *y) {
+    return x->low >= x->high || y->low >= y->high || (x->low < y->high && y->low < x->high);
+}
+
 static tkc_status check_overlaps(const rt_args *a, tkc_error *error) {
+    range r[TK_BUNDLE_PARAMS];
+    for (uint32_t i = 0; i < a->bundle->nparam; i++) {
+        r[i] = a->param[i].is_tensor ? range_of(a->tensor[i]) : (range){0, 0};
+    }
     const tk_bundle_param *p = a->param;
     for (uint32_t i = 0; i < a->bundle->nparam; i++) {
         for (uint32_t j = i + 1; p[i].is_tensor && j < a->bundle->nparam; j++) {
-            if (p[j].is_tensor && (p[i].written || p[j].written) &&
+            if (p[j].is_tensor && (p[i].written || p[j].written) && may_meet(&r[i], &r[j]) &&
                 tensors_overlap(a->tensor[i], a->tensor[j])) {
                 uint32_t one = p[i].written ? i : j;
                 return rt_fail(error, TKC_ERROR_LAUNCH, "overlap",
