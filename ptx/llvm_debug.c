@@ -5,6 +5,7 @@
 // A claim that fails ends its program. All threads of the block learn of it by a barrier, so that
 // all leave together; nothing traps, and the GPU's context stays usable.
 #include "ir/show.h"
+#include "lower/view_plan.h"
 #include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
@@ -98,8 +99,24 @@ static void claim(tk_emit *e, const tk_op *op) {
     }
 }
 
+// Whether something in it is read that another program may write.
+static bool reads_others(const tk_emit *e, const tk_op *op) {
+    if (tk_op_is_access(op) && op->code != TK_OP_STORE &&
+        tk_value_type(e->f, op->opnd[0])->access != TK_IN) {
+        return true;
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *o = op->reg[i]->first; o; o = o->next) {
+            if (reads_others(e, o)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void tk_emit_debug_poll(tk_emit *e, const tk_op *loop) {
-    if (!e->debug || !e->sites.claims || tk_op_in_combine(loop)) {
+    if (!e->debug || !e->sites.claims || tk_op_in_combine(loop) || !reads_others(e, loop)) {
         return;
     }
     LLVMTypeRef i64 = tk_ll_int(e, 64);

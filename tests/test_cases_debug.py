@@ -51,6 +51,14 @@ WAITS = """kernel k(x: in f32[N], y: inout f32[N]) grid (i in 2) {
     y[1] = x[0];
 }"""
 
+# Every program fails, each in another turn; nothing in the loops waits.
+TURNS = """kernel k(x: in f32[N], y: out f32[N]) grid (i in 5) {
+    for j in 0 .. 10 { assert(j < i + 3, "for"); if x[j] > 6.0 { break; } }
+    var n = 0;
+    while n < 9 { n += 1; assume(n < i); }
+    y[i] = 1.0;
+}"""
+
 
 def run(source, device, *words):
     with tempfile.TemporaryDirectory() as folder:
@@ -99,6 +107,16 @@ def test_claims_that_fail(most, first):
     begin = want[1].splitlines()
     if tkclib.DEVICE != "cpu":
         assert got[1].splitlines()[:len(begin)] == begin, f"{got[1]}\nnot\n{want[1]}"
+
+
+@test()
+def test_the_lowest_program_of_those_that_fail():
+    want = run(TURNS, "cpu", "--threads", "1", "--in", "x=iota(32)")
+    assert want[0] == 1 and "(i = 0)" in want[2], want
+    schedules = [["--schedule", str(n)] for n in range(8)] if tkclib.DEVICE.startswith("sim") else [[]] * 3
+    for words in schedules:
+        got = run(TURNS, tkclib.DEVICE, *(("--threads", "1") if tkclib.DEVICE == "cpu" else ()), "--in", "x=iota(32)", *words)
+        assert got == want, f"{words}: {got}\nnot\n{want}"
 
 
 @test()
