@@ -31,9 +31,6 @@ static void note_attributes(tk_bmod *b) {
     if (b->p->kernel->fn) {
         span = b->p->kernel->fn->span;
     }
-    if (at->warps) {
-        unused(b, span, "warps", at->warps);
-    }
     if (at->stages) {
         unused(b, span, "stages", at->stages);
     }
@@ -45,15 +42,6 @@ static void note_attributes(tk_bmod *b) {
     }
     if (at->producers || at->consumers) {
         unused(b, span, "specialize", -1);
-    }
-    for (uint32_t i = 0; i < at->require.n; i++) {
-        tk_span where = i < at->require_span.n ? at->require_span.at[i] : span;
-        tk_note_rec *r =
-            tk_note_add(&b->m->notes, "build", "attribute-unused", where, TK_NOTE_INFO,
-                        "'require(%s)' is kept for back ends that use it", at->require.at[i]);
-        if (i < at->require_arg.n && at->require_arg.at[i] >= 0) {
-            tk_note_number_add(&b->m->notes, r, at->require.at[i], (double)at->require_arg.at[i]);
-        }
     }
     for (uint32_t i = 0; i < b->p->insts.n; i++) {
         note_loops(b, b->p->insts.at[i]->body);

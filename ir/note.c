@@ -2,6 +2,8 @@
 // Notes: recorded and printed. See note.h.
 #include "ir/note.h"
 
+#include <string.h>
+
 tk_note_rec *tk_note_add(tk_notes *n, const char *pass, const char *id, tk_span span,
                          tk_verdict verdict, const char *fmt, ...) {
     tk_note_rec *r = TK_NEW(n->arena, tk_note_rec);
@@ -22,6 +24,20 @@ void tk_note_number_add(tk_notes *n, tk_note_rec *r, const char *name, double va
     tk_vec_push(n->arena, &r->numbers, x);
 }
 
+void tk_note_word_add(tk_notes *n, tk_note_rec *r, const char *name, const char *text) {
+    tk_note_word x = {name, text};
+    tk_vec_push(n->arena, &r->words, x);
+}
+
+const double *tk_note_number_of(const tk_note_rec *r, const char *name) {
+    for (uint32_t i = 0; i < r->numbers.n; i++) {
+        if (strcmp(r->numbers.at[i].name, name) == 0) {
+            return &r->numbers.at[i].value;
+        }
+    }
+    return NULL;
+}
+
 const char *tk_verdict_text(tk_verdict v) {
     switch (v) {
     case TK_NOTE_DONE:
@@ -30,11 +46,13 @@ const char *tk_verdict_text(tk_verdict v) {
         return "missed";
     case TK_NOTE_INFO:
         return "info";
+    case TK_NOTE_FAILED:
+        return "failed";
     }
     return "?";
 }
 
-// One line each: "file:line:col: done: reason (ops 12, bytes 64) [inlined]".
+// One line each: "file:line:col: done: reason (ops 12, bytes 64; layout: 8 a thread) [inlined]".
 void tk_notes_print(tk_buf *out, const tk_sources *s, const tk_notes *n) {
     for (uint32_t i = 0; i < n->list.n; i++) {
         const tk_note_rec *r = n->list.at[i];
@@ -49,6 +67,10 @@ void tk_notes_print(tk_buf *out, const tk_sources *s, const tk_notes *n) {
             tk_buf_fmt(out, "%s%s %.10g", k ? ", " : " (", r->numbers.at[k].name,
                        r->numbers.at[k].value);
         }
-        tk_buf_fmt(out, "%s [%s]\n", r->numbers.n ? ")" : "", r->id);
+        for (uint32_t k = 0; k < r->words.n; k++) {
+            tk_buf_fmt(out, "%s%s: %s", k || r->numbers.n ? "; " : " (", r->words.at[k].name,
+                       r->words.at[k].text);
+        }
+        tk_buf_fmt(out, "%s [%s]\n", r->numbers.n || r->words.n ? ")" : "", r->id);
     }
 }

@@ -72,7 +72,7 @@ static void loop_note(tk_chunker *s, const tk_sink_group *g) {
     const tk_sink *k = g->sink.at[0];
     bool cut = k->count > 1;
     tk_note_rec *r = tk_note_add(&m->notes, "chunk", cut ? "in-parts" : "kept",
-                                 tk_loc_span(m, k->op->loc), TK_NOTE_DONE,
+                                 tk_loc_span(m, k->op->loc), cut ? TK_NOTE_DONE : TK_NOTE_MISSED,
                                  cut ? "large tiles are worked on in parts, in a loop for this '%s'"
                                      : "the tile of this '%s' is kept in the threads' memory",
                                  tk_op_info(k->op->code)->name);

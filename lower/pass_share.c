@@ -17,7 +17,7 @@
 #include "lower/lower.h"
 #include "lower/pending.h"
 
-#include "ir/move.h"
+#include "ir/scratch.h"
 
 #include <stdlib.h>
 
@@ -100,32 +100,6 @@ static void meet(void *user, tk_op *then, tk_op *now) {
 
 // ---- Notes --------------------------------------------------------------------------------------
 
-// How ops move elements: what was chosen, and what the other way would have cost.
-static void note_move(void *user, tk_op *op) {
-    static const char *const how[] = {
-        [TK_WORK_THREAD] = "is a renaming of registers",
-        [TK_WORK_LANES] = "goes by shuffles",
-        [TK_WORK_SHARED] = "goes through shared memory",
-    };
-    const share *s = user;
-    tk_moving m;
-    if (!tk_moving_of(s->f, op, &m)) {
-        return;
-    }
-    tk_module *mod = s->c->m;
-    tk_note_rec *r =
-        tk_note_add(&mod->notes, "share", "move", mod->locs.at[op->loc].span, TK_NOTE_INFO,
-                    "'%s' to %s %s", tk_op_info(op->code)->name,
-                    tk_type_text(mod->notes.arena, tk_value_type(s->f, op->res[0])), how[m.work]);
-    if (m.work != TK_WORK_THREAD) {
-        tk_note_number_add(&mod->notes, r, "wavefronts", m.cost);
-    }
-    if (m.other > 0) {
-        tk_note_number_add(&mod->notes, r,
-                           m.work == TK_WORK_LANES ? "by shared memory" : "by shuffles", m.other);
-    }
-}
-
 static void note_total(share *s) {
     tk_module *m = s->c->m;
     tk_note_rec *r = tk_note_add(&m->notes, "share", "shared-memory", m->locs.at[s->f->loc].span,
@@ -199,7 +173,6 @@ static bool fits(share *s, const area *x, const tk_target *t) {
 static void function(share *s, const tk_target *t) {
     for (tk_op *op = s->f->body->first; op; op = op->next) {
         tk_op_walk(op, collect, s);
-        tk_op_walk(op, note_move, s);
     }
     if (s->all.n == 0) {
         return;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 enum { KB = 1024, THREADS_MAX = 1024 };
 
@@ -45,4 +46,66 @@ const tk_target *tk_target_for(unsigned major, unsigned minor) {
         }
     }
     return best;
+}
+
+enum {
+    REGISTERS = 64 << 10,      // of a multiprocessor
+    SHARED_OF_SYSTEM = 1 << 10 // bytes that the hardware keeps for each block
+};
+
+uint32_t tk_registers_for(uint32_t blocks, uint32_t threads) {
+    return REGISTERS / (blocks * threads) & ~7U;
+}
+
+static void limit(tk_occupancy *o, uint32_t blocks, const char *by) {
+    if (blocks < o->blocks) {
+        o->blocks = blocks;
+        o->limit = by;
+    }
+}
+
+tk_occupancy tk_occupancy_of(const tk_target *t, uint32_t threads, uint32_t registers,
+                             uint32_t shared) {
+    tk_occupancy o = {.by_registers = UINT32_MAX, .blocks = UINT32_MAX, .limit = ""};
+    if (registers) {
+        o.by_registers = REGISTERS / (((registers + 7) & ~7U) * threads);
+    }
+    o.by_shared = (t->shared_max + SHARED_OF_SYSTEM) / (shared + SHARED_OF_SYSTEM);
+    o.by_threads = t->threads_at_once / threads;
+    o.by_count = t->blocks_at_once;
+    limit(&o, o.by_count, "blocks");
+    limit(&o, o.by_threads, "threads");
+    limit(&o, o.by_shared, "shared memory");
+    limit(&o, o.by_registers, "registers");
+    return o;
+}
+
+// ---- GPUs by name
+
+// The last of a compute capability is what a target means where none is named.
+static const tk_gpu gpus[] = {
+    {"A100", 80, 108, 2039e9, 19.5e12, 9.7e12},       {"A10", 86, 72, 600e9, 31.2e12, 0.49e12},
+    {"L40S", 89, 142, 864e9, 91.6e12, 1.43e12},       {"H100", 90, 132, 3350e9, 66.9e12, 33.5e12},
+    {"H200", 90, 132, 4800e9, 66.9e12, 33.5e12},      {"B200", 100, 148, 8000e9, 75e12, 37e12},
+    {"RTX5090", 120, 170, 1792e9, 104.8e12, 1.64e12},
+};
+enum { NGPUS = sizeof gpus / sizeof *gpus };
+
+const char *tk_gpu_name(unsigned i) { return i < NGPUS ? gpus[i].name : NULL; }
+
+const tk_gpu *tk_gpu_find(const char *name) {
+    for (size_t i = 0; i < NGPUS; i++) {
+        if (strcasecmp(gpus[i].name, name) == 0) {
+            return &gpus[i];
+        }
+    }
+    return NULL;
+}
+
+const tk_gpu *tk_gpu_of(const tk_target *t) {
+    const tk_gpu *found = NULL;
+    for (size_t i = 0; i < NGPUS; i++) {
+        found = gpus[i].cc == t->cc ? &gpus[i] : found;
+    }
+    return found;
 }

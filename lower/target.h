@@ -22,4 +22,29 @@ const char *tk_target_name(unsigned i);            // NULL past the end
 // The best target for a device of compute capability major.minor; NULL below 8.0.
 const tk_target *tk_target_for(unsigned major, unsigned minor);
 
+// GPUs by name, with the ceilings of their data sheets: for a target's roofline.
+typedef struct tk_gpu {
+    const char *name; // "H200"
+    unsigned cc;
+    unsigned multiprocessors;
+    double bandwidth;      // bytes a second
+    double flops, flops64; // a second, f32 and f64, without tensor cores
+} tk_gpu;
+const tk_gpu *tk_gpu_find(const char *name); // NULL; in either case of letters
+const tk_gpu *tk_gpu_of(const tk_target *t); // of its compute capability
+const char *tk_gpu_name(unsigned i);         // NULL past the end
+
+// Blocks that a multiprocessor holds at once, by each of its limits.
+typedef struct tk_occupancy {
+    uint32_t by_registers; // UINT32_MAX where the registers are not known (0)
+    uint32_t by_shared, by_threads, by_count;
+    uint32_t blocks;
+    const char *limit; // "registers", "shared memory", "threads", "blocks"
+} tk_occupancy;
+// A block of so many threads with so many registers each, and bytes of shared memory.
+tk_occupancy tk_occupancy_of(const tk_target *t, uint32_t threads, uint32_t registers,
+                             uint32_t shared);
+// The most registers of each thread with which so many blocks fit: given in eights.
+uint32_t tk_registers_for(uint32_t blocks, uint32_t threads);
+
 #endif

@@ -188,7 +188,15 @@ static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
     }
 }
 
-void tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a) {
+// Moves as much at once as it could in any layout, and wherever the row begins.
+static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
+    const tk_layout *l = tk_value_layout(f, tk_view_value(f, op));
+    const size_t bytes = a->vec * tk_dtype_size(tk_view_type(f, op)->dtype);
+    const bool atomic = op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
+    return !l || atomic || (a->aligned && (bytes == MOST_BYTES || a->vec == 1U << l->regs));
+}
+
+tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const char *name = f->value.at[op->opnd[0]].name;
     const tk_type *t = tk_view_type(f, op);
     tk_buf b;
@@ -203,8 +211,9 @@ void tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_
         tk_buf_fmt(&b, ", as %s", a->narrow);
     }
     say_tests(&b, op, a);
-    bool wide = a->vec * tk_dtype_size(t->dtype) == MOST_BYTES || !t->rank;
-    tk_note_rec *r = tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
-                                 wide ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s", tk_buf_text(&b));
+    tk_note_rec *r =
+        tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
+                    is_wide(f, op, a) ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s", tk_buf_text(&b));
     tk_note_number_add(n, r, "bytes", (double)(a->vec * tk_dtype_size(t->dtype)));
+    return r;
 }

@@ -33,5 +33,7 @@ void tk_assembled_said(tk_image_report *r, const char *log);
 void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size);
 // The report as a note on the kernel.
 void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image);
+// How many blocks fit a multiprocessor, and what is in the way of more (budget.c).
+void tk_occupancy_note(tk_module *m, tk_span at, const tk_image *image);
 
 #endif

@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    REGISTERS = 64 << 10,      // of a multiprocessor
-    SHARED_OF_SYSTEM = 1 << 10 // a block
-};
 enum { TRIES = 4, MORE_INSTRUCTIONS = 16 }; // a sixteenth is too many
 
 typedef struct budget {
@@ -28,21 +24,20 @@ typedef struct budget {
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-// Blocks that fit whatever their registers.
-static uint32_t most_blocks(const budget *b) {
-    const uint32_t shared = b->image->shared + b->image->report.shared_static + SHARED_OF_SYSTEM;
-    const uint32_t n = least(b->target->threads_at_once / b->image->threads,
-                             (b->target->shared_max + SHARED_OF_SYSTEM) / shared);
-    return least(n, b->target->blocks_at_once);
+static tk_occupancy with_registers(const budget *b, uint32_t registers) {
+    return tk_occupancy_of(b->target, b->image->threads, registers,
+                           b->image->shared + b->image->report.shared_static);
 }
 
-// Registers of a thread where so many blocks fit: given in eights.
+// Blocks that fit whatever their registers.
+static uint32_t most_blocks(const budget *b) { return with_registers(b, 0).blocks; }
+
 static uint32_t registers_of(const budget *b, uint32_t blocks) {
-    return REGISTERS / (blocks * b->image->threads) & ~7U;
+    return tk_registers_for(blocks, b->image->threads);
 }
 
 static uint32_t blocks_of(const budget *b, uint32_t registers) {
-    return REGISTERS / (((registers + 7) & ~7U) * b->image->threads);
+    return with_registers(b, registers).by_registers;
 }
 
 // An assembler may say nothing of the registers; nothing can be judged then.
@@ -117,7 +112,7 @@ static void tighten(const budget *b, uint32_t wanted) {
 
 static void note(const budget *b, tk_module *m, tk_span at, uint32_t wanted) {
     const tk_image *image = b->image;
-    const uint32_t fit = least(blocks_of(b, image->report.registers), most_blocks(b));
+    const uint32_t fit = with_registers(b, image->report.registers).blocks;
     tk_note_rec *r = tk_note_add(
         &m->notes, "assemble", "registers-bounded", at,
         fit < wanted ? TK_NOTE_MISSED : TK_NOTE_DONE,
@@ -146,4 +141,27 @@ void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *i
     if (wanted) {
         note(&b, m, at, wanted);
     }
+}
+
+void tk_occupancy_note(tk_module *m, tk_span at, const tk_image *image) {
+    const tk_target *t = tk_target_find(image->arch);
+    const uint32_t registers = image->report.known ? image->report.registers : 0;
+    if (!t) {
+        return;
+    }
+    const tk_occupancy o =
+        tk_occupancy_of(t, image->threads, registers, image->shared + image->report.shared_static);
+    tk_note_rec *r =
+        tk_note_add(&m->notes, "assemble", "occupancy", at, TK_NOTE_INFO,
+                    "blocks that a multiprocessor holds at once, as the limit of %s permits%s",
+                    o.limit, registers ? "" : "; the registers are not known");
+    tk_note_number_add(&m->notes, r, "blocks", o.blocks);
+    tk_note_number_add(&m->notes, r, "threads", (double)o.blocks * image->threads);
+    tk_note_number_add(&m->notes, r, "most threads", t->threads_at_once);
+    if (registers) {
+        tk_note_number_add(&m->notes, r, "by registers", o.by_registers);
+    }
+    tk_note_number_add(&m->notes, r, "by shared memory", o.by_shared);
+    tk_note_number_add(&m->notes, r, "by threads", o.by_threads);
+    tk_note_number_add(&m->notes, r, "by count", o.by_count);
 }

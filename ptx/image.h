@@ -85,6 +85,15 @@ typedef struct tk_debug_site {
     tk_span *place; // its own, then those of the calls around it
 } tk_debug_site;
 
+// What @require asks of the machine code, where no assembler was at hand: the driver's numbers show
+// it when the code is loaded.
+typedef struct tk_load_demand {
+    bool no_spills;
+    uint32_t max_registers;                                // 0: any
+    uint32_t max_shared;                                   // bytes a block; 0: any
+    tk_span no_spills_at, max_registers_at, max_shared_at; // where they are written
+} tk_load_demand;
+
 typedef struct tk_image {
     const char *kernel; // entry name in the image
     const char *ptx;    // text, 0-terminated
@@ -104,7 +113,15 @@ typedef struct tk_image {
     uint32_t ndebug;
     tk_debug_site *debug;
     tk_image_report report;
+    tk_load_demand demand;
 } tk_image;
+
+// Who judges demands on the machine code where no assembler is at hand.
+typedef enum {
+    TK_JUDGE_REFUSES, // nobody: they are refused
+    TK_JUDGE_LOADER,  // who loads the image: it is in image.demand
+    TK_JUDGE_NOBODY,  // there is no machine code: the PTX is simulated
+} tk_judge;
 
 typedef struct tk_ptx_opts {
     const char *arch;             // of the target table
@@ -113,6 +130,10 @@ typedef struct tk_ptx_opts {
     const char *emit;             // "llvm": its text; NULL
     const char **text;            // receives what `emit` asked for
     bool no_cubin;                // PTX is enough: nothing is assembled
+    tk_judge judge;
+    bool counts;         // notes with requests, sectors and wavefronts (lower/record.h)
+    const int64_t *size; // for these: TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL
+    bool keep_failed;    // an image is handed out where a @require alone does not hold
 } tk_ptx_opts;
 
 // The version of LLVM that the back end was built with: "22.1.2", and of the one that it runs with,

@@ -6,10 +6,10 @@
 // does not have, and the module is verified first. Its diagnostics come through a handler and
 // become ours.
 #include "lower/lower.h"
-#include "lower/view_plan.h"
-#include "lower/views.h"
+#include "lower/record.h"
 #include "ptx/assemble.h"
 #include "ptx/llvm_kernel.h"
+#include "ptx/require.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/DebugInfo.h>
@@ -327,6 +327,7 @@ static void assemble(tk_arena *arena, tk_module *m, const tk_func *f, tk_image *
     tk_assemble_budgeted(arena, m, at, image,
                          tk_format(arena, "%s:%u", file ? file->name : "?", line));
     tk_assembled_note(m, at, image);
+    tk_occupancy_note(m, at, image);
 }
 
 // The names of PTX are C's, but that an underscore alone is none and WARP_SZ stands for a number.
@@ -358,20 +359,6 @@ static void drop_print(void *user, tk_op *op) {
     }
 }
 
-// What each access came to.
-static void note_accesses(tk_module *m, const tk_axis *x, const tk_region *r) {
-    for (const tk_op *op = r->first; op; op = op->next) {
-        if (tk_op_is_access(op)) {
-            tk_view_plan a =
-                tk_view_plan_of(x, op, tk_value_layout(x->func, tk_view_value(x->func, op)));
-            tk_view_note(&m->notes, x->func, op, &a);
-        }
-        for (uint32_t i = 0; i < op->nreg; i++) {
-            note_accesses(m, x, op->reg[i]);
-        }
-    }
-}
-
 static void note_size(tk_module *m, const tk_func *f, unsigned instructions) {
     if (instructions > LARGE_KERNEL) {
         tk_note_rec *r =
@@ -396,7 +383,8 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
         return NULL;
     }
     const tk_axis *axis = tk_axis_make(arena, f, o->facts);
-    note_accesses(m, axis, f->body);
+    const tk_record_opts record = {o->size, o->counts || m->attrs.require.n > 0};
+    tk_record_kernel(arena, f, axis, &record);
     tk_image *image = TK_NEW(arena, tk_image);
     image->kernel = entry_name(arena, f->name);
     image->arch = target->name;
@@ -428,8 +416,8 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
         return NULL;
     }
     note_size(m, f, s->instructions);
-    if (!o->no_cubin) {
+    if (!o->no_cubin || (o->judge != TK_JUDGE_NOBODY && tk_require_of_machine_code(m))) {
         assemble(arena, m, f, image);
     }
-    return image;
+    return tk_require(m, f, image, o, diags) || o->keep_failed ? image : NULL;
 }

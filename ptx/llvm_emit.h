@@ -141,6 +141,14 @@ void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_l
 // Reads a tile of layout l that lies there.
 void tk_emit_fetch_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
                           tk_dtype t, LLVMValueRef *out);
+// The same, `from` elements further on; what is put, by each thread that comes here.
+void tk_emit_put_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef from,
+                        const tk_layout *l, tk_dtype t, LLVMValueRef *x);
+void tk_emit_take_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef from,
+                         const tk_layout *l, tk_dtype t, LLVMValueRef *out);
+// n elements that stand side by side, to every thread: a power of two.
+void tk_emit_fetch_row(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t, uint32_t n,
+                       LLVMValueRef *out);
 // Reads one element by its row-major number (i32 value).
 LLVMValueRef tk_emit_fetch(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t,
                            LLVMValueRef element);

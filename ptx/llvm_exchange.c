@@ -2,6 +2,7 @@
 // Tiles in shared memory: written and read in vectors of up to 16 bytes where registers walk
 // consecutive elements. For ops that find elements by their numbers they lie there in row-major
 // order; for moves as ir/move.h says.
+#include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
 #include "ir/move.h"
@@ -12,6 +13,7 @@ typedef struct exchange {
     tk_dtype t;
     uint64_t base; // in the op's bytes
     tk_swizzle s;
+    LLVMValueRef from; // elements behind it; NULL: none
 } exchange;
 
 // The place of the vector that register r of a side begins: linear, so the thread's part is found
@@ -26,6 +28,7 @@ static LLVMValueRef place(const exchange *x, const tk_side *side, uint32_t r, un
     }
     const uint32_t number = (tk_layout_eval(&side->l, r, 0, 0) ^ side->at) >> run << run;
     at = LLVMBuildXor(e->b, at, tk_emit_i32(e, tk_swizzle_apply(x->s, number)), "");
+    at = x->from ? tk_ll_add(e, x->from, at) : at;
     LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(x->t));
     return tk_emit_shared_at(e, x->op, x->base, LLVMBuildMul(e->b, at, size, ""));
 }
@@ -35,12 +38,11 @@ static uint32_t member(const tk_run *run, const tk_side *side, uint32_t r, uint3
     return r | tk_run_registers(run, i ^ (side->at & ((1U << run->n) - 1)));
 }
 
-static void write_side(const exchange *x, const tk_side *side, LLVMValueRef *v) {
+static void write_all(const exchange *x, const tk_side *side, LLVMValueRef *v) {
     tk_emit *e = x->e;
     const tk_run run = tk_run_of(&side->l, x->t);
     const uint32_t n = 1U << run.n;
     LLVMTypeRef type = tk_emit_mem_type(e, x->t);
-    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, &side->l));
     for (uint32_t r = 0; r < 1U << side->l.regs; r++) {
         if (r & run.mask) {
             continue;
@@ -53,7 +55,12 @@ static void write_side(const exchange *x, const tk_side *side, LLVMValueRef *v) 
         LLVMValueRef s = LLVMBuildStore(e->b, all, place(x, side, r, run.n));
         LLVMSetAlignment(s, (unsigned)tk_dtype_size(x->t) * n);
     }
-    tk_emit_end(e, &own);
+}
+
+static void write_side(const exchange *x, const tk_side *side, LLVMValueRef *v) {
+    tk_emit_cond own = tk_emit_if(x->e, tk_emit_owner(x->e, &side->l));
+    write_all(x, side, v);
+    tk_emit_end(x->e, &own);
 }
 
 static void read_side(const exchange *x, const tk_side *side, LLVMValueRef *out) {
@@ -78,7 +85,7 @@ static void read_side(const exchange *x, const tk_side *side, LLVMValueRef *out)
 void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_moving *m, LLVMValueRef *const *x,
                       LLVMValueRef *const *out) {
     double cost;
-    const exchange s = {e, op, m->dtype, 0, tk_swizzle_of(m, &cost)};
+    const exchange s = {e, op, m->dtype, 0, tk_swizzle_of(m, &cost), NULL};
     for (unsigned i = 0; i < (m->joined ? 1 : m->nsrc); i++) {
         write_side(&s, m->joined ? &m->all : &m->src[i], x[i]);
     }
@@ -92,7 +99,7 @@ void tk_emit_exchange(tk_emit *e, const tk_op *op, const tk_moving *m, LLVMValue
 
 static exchange plain(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l, tk_dtype t) {
     tk_emit_check_granted(e, op, base + ((uint64_t)tk_dtype_size(t) << tk_layout_bits(l)));
-    return (exchange){e, op, t, base, {0, 0}};
+    return (exchange){e, op, t, base, {0, 0}, NULL};
 }
 
 void tk_emit_spill_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_layout *l,
@@ -112,4 +119,44 @@ void tk_emit_fetch_values(tk_emit *e, const tk_op *op, uint64_t base, const tk_l
     const exchange s = plain(e, op, base, l, t);
     const tk_side side = {*l, 0};
     read_side(&s, &side, out);
+}
+
+// ---- One of several tiles behind each other -----------------------------------------------------
+
+void tk_emit_put_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef from,
+                        const tk_layout *l, tk_dtype t, LLVMValueRef *x) {
+    exchange s = plain(e, op, base, l, t);
+    const tk_side side = {*l, 0};
+    s.from = from;
+    write_all(&s, &side, x);
+}
+
+void tk_emit_take_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef from,
+                         const tk_layout *l, tk_dtype t, LLVMValueRef *out) {
+    exchange s = plain(e, op, base, l, t);
+    const tk_side side = {*l, 0};
+    s.from = from;
+    read_side(&s, &side, out);
+}
+
+void tk_emit_fetch_row(tk_emit *e, const tk_op *op, uint64_t base, tk_dtype t, uint32_t n,
+                       LLVMValueRef *out) {
+    const unsigned size = (unsigned)tk_dtype_size(t);
+    uint32_t together = 1;
+    while (together < n && together * size < TK_VECTOR_BYTES) {
+        together *= 2;
+    }
+    LLVMTypeRef type = tk_emit_mem_type(e, t);
+    tk_emit_check_granted(e, op, base + (uint64_t)n * size);
+    for (uint32_t i = 0; i < n; i += together) {
+        LLVMTypeRef all = together > 1 ? LLVMVectorType(type, together) : type;
+        LLVMValueRef at = tk_emit_shared_at(e, op, base + (uint64_t)i * size, NULL);
+        LLVMValueRef v = LLVMBuildLoad2(e->b, all, at, "");
+        LLVMSetAlignment(v, size * together);
+        for (uint32_t k = 0; k < together; k++) {
+            LLVMValueRef y =
+                together > 1 ? LLVMBuildExtractElement(e->b, v, tk_emit_i32(e, k), "") : v;
+            out[i + k] = tk_emit_from_mem(e, t, y);
+        }
+    }
 }

@@ -131,6 +131,22 @@ static LLVMValueRef all_zero(tk_emit *e, LLVMValueRef x, uint32_t mask) {
     return mask ? tk_ll_is(e, tk_ll_mask(e, x, mask), 0) : NULL;
 }
 
+// What the warps wrote: [warp][register]. Where they wrote one element each, these stand side by
+// side.
+static LLVMValueRef *warps_parts(const reducer *s, uint64_t base, tk_dtype t, uint32_t count) {
+    tk_emit *e = s->e;
+    const uint32_t n = 1U << tk_layout_bits(s->out), regs = 1U << s->out->regs;
+    LLVMValueRef *v = TK_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)count * regs);
+    if (n == 1) {
+        tk_emit_fetch_row(e, s->op, base, t, count, v);
+    }
+    for (uint32_t w = 0; w < count && n > 1; w++) {
+        LLVMValueRef from = tk_emit_i32(e, (int64_t)w * n);
+        tk_emit_take_values(e, s->op, base, from, s->out, t, v + (size_t)w * regs);
+    }
+    return v;
+}
+
 // Each warp writes its parts, one copy of each; then every thread combines all.
 static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOST_PARTS]) {
     tk_emit *e = s->e;
@@ -143,22 +159,25 @@ static void across_warps(const reducer *s, uint32_t warps, LLVMValueRef (*x)[MOS
     LLVMValueRef first = tk_ll_mul(e, gathered_bits(e, e->warp, warps), tk_emit_i32(e, n));
     tk_emit_cond lane = tk_emit_if(e, all_zero(e, e->lane, lane_copies));
     tk_emit_cond warp = tk_emit_if(e, all_zero(e, e->warp, warp_copies & ~warps));
-    for (uint32_t j = 0; j < regs; j++) {
-        LLVMValueRef at = tk_ll_add(e, first, tk_emit_element(e, s->out, j));
-        for (unsigned k = 0; k < s->parts; k++) {
-            tk_emit_put(e, s->op, base[k], s->type[k], at, x[j][k]);
+    LLVMValueRef *part = TK_NEW_ARRAY(e->arena, LLVMValueRef, regs);
+    for (unsigned k = 0; k < s->parts; k++) {
+        for (uint32_t j = 0; j < regs; j++) {
+            part[j] = x[j][k];
         }
+        tk_emit_put_values(e, s->op, base[k], first, s->out, s->type[k], part);
     }
     tk_emit_end(e, &warp);
     tk_emit_end(e, &lane);
     tk_emit_barrier(e);
+    LLVMValueRef *of[MOST_PARTS];
+    for (unsigned k = 0; k < s->parts; k++) {
+        of[k] = warps_parts(s, base[k], s->type[k], count);
+    }
     for (uint32_t j = 0; j < regs; j++) {
         for (uint32_t w = 0; w < count; w++) {
-            LLVMValueRef at =
-                tk_ll_add(e, tk_emit_element(e, s->out, j), tk_emit_i32(e, (int64_t)w * n));
             LLVMValueRef v[MOST_PARTS] = {NULL, NULL};
             for (unsigned k = 0; k < s->parts; k++) {
-                v[k] = tk_emit_fetch(e, s->op, base[k], s->type[k], at);
+                v[k] = of[k][w * regs + j];
                 x[j][k] = w ? x[j][k] : v[k];
             }
             if (w) {

@@ -17,6 +17,7 @@ typedef struct head {
     uint32_t has_cubin;
     uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
+    tk_load_demand demand;
 } head;
 
 // Places are those of the sources, which the key holds.
@@ -49,6 +50,7 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     h.cubin = i->cubin ? i->cubin_size : 0;
     h.notes = strlen(notes);
     h.report = i->report;
+    h.demand = i->demand;
     tk_buf_add(b, (const char *)&h, sizeof h);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];
@@ -156,6 +158,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
     i->nslot = h.nslot;
     i->param_bytes = h.param_bytes;
     i->report = h.report;
+    i->demand = h.demand;
     i->ndebug = h.ndebug;
     if (!take_slots(&r, a, i) || !take_sites(&r, a, i)) {
         return NULL;

@@ -132,6 +132,7 @@ static bool fill(tk_work *w, void *arg) {
     memset(&o, 0, sizeof o);
     o.arch = q->target->name;
     o.no_cubin = !q->device;
+    o.judge = q->device ? TK_JUDGE_LOADER : TK_JUDGE_NOBODY;
     o.facts = v->fact;
     o.debug = w->config->debug;
     v->image = gpu_compile(w, &v->arena, m, v->nfact, &o, &v->notes);
@@ -219,6 +220,48 @@ static void name_loaded(gpu_loaded *x, const tkc_kernel *k) {
     }
 }
 
+// What @require asks of the machine code, by the driver's numbers where no assembler was at hand.
+// NULL: all of it holds; else the demand, and in *at where it stands.
+static const char *lost_demand(tk_work *w, const tk_load_demand *d, const gpu_loaded *x,
+                               unsigned shared, tk_span *at) {
+    if (d->no_spills && x->local_bytes > 0) {
+        *at = d->no_spills_at;
+        return tk_format(&w->arena, "no_spills)' does not hold: a thread has %u bytes in memory",
+                         x->local_bytes);
+    }
+    if (d->max_registers && x->registers > d->max_registers) {
+        *at = d->max_registers_at;
+        return tk_format(&w->arena, "max_registers(%u))' does not hold: a thread takes %u",
+                         d->max_registers, x->registers);
+    }
+    if (d->max_shared && shared > d->max_shared) {
+        *at = d->max_shared_at;
+        return tk_format(&w->arena, "max_shared(%u))' does not hold: a block takes %u bytes",
+                         d->max_shared, shared);
+    }
+    return NULL;
+}
+
+static void unload(cuda_device *d, gpu_loaded *x) {
+    cuda_scope scope;
+    if (cuda_enter(d, &scope) == 0) {
+        drop(x);
+        cuda_leave(d, &scope);
+    }
+}
+
+// False after an error, with the module gone.
+static bool demands_hold(tk_work *w, const wanted *q, gpu_loaded *x, unsigned shared) {
+    const tk_load_demand *d = &q->v->image->demand;
+    tk_span at = {0, 0, 0};
+    const char *lost = lost_demand(w, d, x, shared, &at);
+    if (lost) {
+        unload(q->device, x);
+        tk_error(&w->diags, at, "require-failed", "'@require(%s, on %s", lost, q->device->label);
+    }
+    return !lost;
+}
+
 static gpu_loaded *load(tk_work *w, wanted *q) {
     cuda_device *d = q->device;
     const tk_image *i = q->v->image;
@@ -243,11 +286,15 @@ static gpu_loaded *load(tk_work *w, wanted *q) {
         }
         cuda_leave(d, &scope);
     }
-    if (r == 0 && need <= d->shared_most) {
+    const bool fits = r == 0 && need <= d->shared_most;
+    if (fits && demands_hold(w, q, x, need)) {
         pthread_mutex_init(&x->debug_lock, NULL);
         return x;
     }
     mem_free(w->config, x);
+    if (fits) {
+        return NULL;
+    }
     if (r != 0) {
         report_load(w, q, r, log, !loaded);
     } else {
@@ -367,7 +414,7 @@ void gpu_variants_destroy(tkc_kernel *k) {
 
 const char *gpu_notes(const gpu_variant *v) { return v->notes; }
 
-static void describe_facts(tk_buf *b, tk_tensor_facts f) {
+void describe_facts(tk_buf *b, tk_tensor_facts f) {
     static const char *const text[] = {
 #define TK_FACT(ID, TEXT) TEXT,
         TK_FACTS(TK_FACT)

@@ -13,6 +13,7 @@
 #include "ir/exec.h"
 #include "ir/pass.h"
 #include "lang/check.h"
+#include "lower/target.h"
 #include "parser/parse.h"
 #include "ptx/image.h"
 #include "runtime/stdlib_embed.h"
@@ -248,6 +249,31 @@ void *frame_alloc(tk_work *w, const tk_plan *plan); // in the work's arena
 // Counters of a simulated launch (sim_counters.c).
 const char *sim_counters_plain(tk_arena *a, const tk_sim_counters *c);
 const char *sim_counters_json(tk_arena *a, const char *kernel, const tk_sim_counters *c);
+
+// Explaining a kernel (explain.c): what the formats are made of.
+typedef struct explained {
+    const tk_sources *sources;
+    const tk_kernel_info *info;
+    tk_span kernel; // of the kernel's item
+    const tk_target *target;
+    const tk_gpu *gpu;
+    const tk_func *f;
+    const tk_image *image;
+    const tk_tensor_facts *fact; // one an IR parameter
+    uint32_t n;                  // notes: of the kernel as a whole, then those of its lines
+    uint32_t nwhole;
+    const tk_note_rec **note;
+    // The least time of the launch; bytes -1: not known.
+    double programs, bytes, least_bytes, flops, flops64;
+    double memory_seconds, compute_seconds;
+} explained;
+const char *explain_text(tk_arena *a, const explained *x); // explain_text.c
+const char *explain_json(tk_arena *a, const explained *x); // explain_json.c; NULL: out of memory
+const char *explain_sarif(tk_arena *a, const explained *x);
+double explain_number(const tk_note_rec *r, const char *name); // 0: it has none
+
+// What a launch finds of a tensor, in words (cuda_variant.c).
+void describe_facts(tk_buf *b, tk_tensor_facts f);
 
 // The build's GPU back end, or NULL; what kernels keep of it (device_cuda.c, cuda_variant.c).
 gpu_compile_fn gpu_backend(const tkc_config *c);

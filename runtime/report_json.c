@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnostics as JSON.
-#include "runtime/internal.h"
+#include "runtime/json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-// JSON strings are UTF-8; source text quoted in a message may not be.
-static json_t *text_json(tk_arena *a, const char *s) {
+json_t *json_text(tk_arena *a, const char *s) {
     json_t *j = json_string(s);
     if (j) {
         return j;
@@ -24,25 +22,25 @@ static json_t *text_json(tk_arena *a, const char *s) {
     return json_string(tk_buf_text(&b));
 }
 
-static void set(json_t *o, const char *key, json_t *value, bool *ok) {
+void json_set(json_t *o, const char *key, json_t *value, bool *ok) {
     if (!value || json_object_set_new(o, key, value) != 0) {
         *ok = false;
     }
 }
 
-static void set_place(tk_arena *a, json_t *o, const tk_sources *s, tk_span at, bool *ok) {
+void json_place(tk_arena *a, json_t *o, const tk_sources *s, tk_span at, bool *ok) {
     const tk_source *src = tk_source_of(s, at.file);
     if (!src) {
         return;
     }
     uint32_t line, col;
-    set(o, "file", text_json(a, src->name), ok);
+    json_set(o, "file", json_text(a, src->name), ok);
     tk_line_col(src, at.begin, &line, &col);
-    set(o, "line", json_integer(line), ok);
-    set(o, "column", json_integer(col), ok);
+    json_set(o, "line", json_integer(line), ok);
+    json_set(o, "column", json_integer(col), ok);
     tk_line_col(src, at.end, &line, &col);
-    set(o, "end_line", json_integer(line), ok);
-    set(o, "end_column", json_integer(col), ok);
+    json_set(o, "end_line", json_integer(line), ok);
+    json_set(o, "end_column", json_integer(col), ok);
 }
 
 static json_t *parts_json(tk_arena *a, const tk_sources *s, const tk_diag_part *part, uint32_t n,
@@ -54,31 +52,15 @@ static json_t *parts_json(tk_arena *a, const tk_sources *s, const tk_diag_part *
             *ok = false;
             break;
         }
-        set_place(a, o, s, part[i].span, ok);
-        set(o, "text", text_json(a, part[i].text), ok);
+        json_place(a, o, s, part[i].span, ok);
+        json_set(o, "text", json_text(a, part[i].text), ok);
     }
     return list;
 }
 
-const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d) {
-    bool ok = true;
-    json_t *list = json_array();
-    for (uint32_t i = 0; list && ok && i < d->list.n; i++) {
-        const tk_diag *g = d->list.at[i];
-        json_t *o = json_object();
-        if (!o || json_array_append_new(list, o) != 0) {
-            ok = false;
-            break;
-        }
-        set(o, "severity", json_string(g->severity == TK_ERROR ? "error" : "warning"), &ok);
-        set(o, "id", json_string(g->id), &ok);
-        set_place(a, o, s, g->span, &ok);
-        set(o, "text", text_json(a, g->text), &ok);
-        set(o, "notes", parts_json(a, s, g->notes.at, g->notes.n, &ok), &ok);
-        set(o, "helps", parts_json(a, s, g->helps.at, g->helps.n, &ok), &ok);
-    }
-    char *text = list && ok ? json_dumps(list, JSON_INDENT(2)) : NULL;
-    json_decref(list);
+const char *json_dumped(tk_arena *a, json_t *value, bool ok) {
+    char *text = value && ok ? json_dumps(value, JSON_INDENT(2)) : NULL;
+    json_decref(value);
     if (!text) {
         return NULL;
     }
@@ -94,4 +76,24 @@ const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d) {
     a->guard = outer;
     free(text);
     return copy;
+}
+
+const char *diags_json(tk_arena *a, const tk_sources *s, const tk_diags *d) {
+    bool ok = true;
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && ok && i < d->list.n; i++) {
+        const tk_diag *g = d->list.at[i];
+        json_t *o = json_object();
+        if (!o || json_array_append_new(list, o) != 0) {
+            ok = false;
+            break;
+        }
+        json_set(o, "severity", json_string(g->severity == TK_ERROR ? "error" : "warning"), &ok);
+        json_set(o, "id", json_string(g->id), &ok);
+        json_place(a, o, s, g->span, &ok);
+        json_set(o, "text", json_text(a, g->text), &ok);
+        json_set(o, "notes", parts_json(a, s, g->notes.at, g->notes.n, &ok), &ok);
+        json_set(o, "helps", parts_json(a, s, g->helps.at, g->helps.n, &ok), &ok);
+    }
+    return json_dumped(a, list, ok);
 }

@@ -426,6 +426,33 @@ TKC_API tkc_status tkc_ahead_write(const tkc_ahead *ahead, tkc_ahead_form form, 
                                    tkc_text *out, tkc_report **report);
 TKC_API void tkc_ahead_destroy(tkc_ahead *ahead); /* NULL is fine */
 
+/* ---- Explaining: what the compiler made of a kernel, by line of source: layouts, widths of
+   accesses, sectors, shared memory, bank conflicts, bounds that are tested, registers, occupancy,
+   the time that memory and arithmetic take at least (docs/explain.md has the formats). */
+typedef enum tkc_explain_format {
+    TKC_EXPLAIN_TEXT,
+    TKC_EXPLAIN_JSON,
+    TKC_EXPLAIN_SARIF, /* 2.1.0: what was missed is a warning, a @require that fails an error */
+} tkc_explain_format;
+typedef struct tkc_explain_options {
+    size_t size;      /* sizeof(tkc_explain_options): lets the struct grow */
+    const char *arch; /* as in tkc_compile_options */
+    const char *gpu;  /* whose bandwidth and arithmetic count, as "H200"; NULL: one of the target's
+                         compute capability */
+    tkc_explain_format format;
+    bool contiguous, whole_rows, near; /* as in tkc_compile_options, of tensors of unknown size. One
+                                          whose size is known is compiled for as a launch would
+                                          with row-major strides */
+} tkc_explain_options;
+/* Arguments and sizes as in tkc_kernel_compile. Counts and times need the sizes that they depend
+   on. Where the only errors are demands (@require) that do not hold the status is
+   TKC_ERROR_SOURCE, but the text is given all the same. */
+TKC_API tkc_status tkc_kernel_explain(tkc_kernel *kernel, const tkc_explain_options *options,
+                                      const tkc_arg *args, size_t nargs, const tkc_size *sizes,
+                                      size_t nsizes, tkc_text *out, tkc_report **report);
+/* GPUs that tkc_explain_options names: NULL past the end. */
+TKC_API const char *tkc_explain_gpu(size_t i);
+
 /* What this build and this machine have. Starts the GPU driver, as opening a GPU does. Set `size`
    before the call. */
 typedef struct tkc_build {

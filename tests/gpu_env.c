@@ -95,6 +95,7 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
     record(f->params.n, o);
     tk_note_add(&m->notes, "fake", "resources", m->locs.at[f->loc].span, TK_NOTE_INFO, "%s",
                 the_backend.note ? the_backend.note : "made");
+    l.i->demand = the_backend.demand;
     l.i->unassembled = the_backend.unassembled;
     l.i->threads = 128;
     l.i->shared = the_backend.shared;

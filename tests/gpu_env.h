@@ -24,6 +24,7 @@ typedef struct fake_backend {
     bool refuse;              // with a diagnostic
     bool cubin;               // makes one
     const char *note;         // that it makes; NULL: "made"
+    tk_load_demand demand;    // of the images that it makes
     bool unassembled;         // says that the assembler could not be run
     tk_tensor_facts facts[8]; // of the last kernel's parameters
     char arch[16];

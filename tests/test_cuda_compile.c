@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -275,4 +276,94 @@ Test(compile, memory) {
     sweep(TKC_CODE_CUBIN);
     sweep(TKC_CODE_NOTES);
     cr_expect_eq(rmdir(folder), 0, "temporary files are left in %s", folder);
+}
+
+// ---- What @require asks of machine code, by the driver's numbers --------------------------------
+
+// "" where the launch works.
+static const char *demanded(tk_load_demand demand) {
+    static char said[1024];
+    gpu_env e = gpu_config(FAKE_CUDA);
+    the_backend.demand = demand;
+    gpu_program(&e, copy);
+    cr_assert_eq(tkc_device_open(e.context, "cuda", &e.device, &e.report), TKC_OK);
+    int64_t n = 64;
+    void *p[2];
+    tkc_arg arg[2];
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(tkc_device_alloc(e.device, 256, &p[i], NULL), TKC_OK);
+        arg[i] = gpu_tensor(p[i], TKC_F32, 1, &n);
+    }
+    const tkc_status s = gpu_launch(&e, arg, 2, NULL);
+    snprintf(said, sizeof said, "%s", s == TKC_OK ? "" : gpu_said(&e));
+    cr_expect(s == TKC_OK || s == TKC_ERROR_SOURCE, "%s", said);
+    for (int i = 0; i < 2; i++) {
+        tkc_device_free(e.device, p[i]);
+    }
+    gpu_close(&e);
+    return said;
+}
+
+Test(compile, demands_at_load) {
+    const tk_span at = {1, 0, 6};
+    // The fake driver says: 32 registers, no local memory.
+    cr_expect_str_eq(demanded((tk_load_demand){.max_registers = 32, .no_spills = true}), "");
+    const char *said = demanded((tk_load_demand){.max_registers = 31, .max_registers_at = at});
+    cr_expect(strstr(said, "k.tk:1:1: error: '@require(max_registers(31))' does not hold: a thread "
+                           "takes 32"),
+              "%s", said);
+    the_backend.shared = 4096;
+    said = demanded((tk_load_demand){.max_shared = 4095, .max_shared_at = at});
+    cr_expect(strstr(said, "'@require(max_shared(4095))' does not hold: a block takes 4096 bytes"),
+              "%s", said);
+    cr_expect_str_eq(demanded((tk_load_demand){.max_shared = 4096}), "");
+}
+
+// ---- Explaining
+
+static tkc_status explain(gpu_env *e, const tkc_explain_options *o, tkc_text *out) {
+    tkc_report_destroy(e->report);
+    e->report = NULL;
+    return tkc_kernel_explain(e->kernel, o, unknown, 2, NULL, 0, out, &e->report);
+}
+
+Test(compile, explain) {
+    gpu_env e = gpu_config(FAKE_CUDA);
+    gpu_program(&e, copy);
+    tkc_explain_options o = {.size = sizeof o, .arch = "sm_90a", .contiguous = true};
+    tkc_text out;
+    cr_expect_eq(explain(&e, &o, &out), TKC_OK, "%s", gpu_said(&e));
+    cr_expect(strstr(out.at, "k.tk:1: kernel copy for sm_90a") &&
+                  strstr(out.at, "made [resources]"),
+              "%s", out.at);
+    cr_expect_eq(the_backend.facts[0], TK_FACT_UNIT | TK_FACT_ALIGNED);
+    tkc_text_free(&out);
+    o.format = TKC_EXPLAIN_JSON;
+    cr_expect_eq(explain(&e, &o, &out), TKC_OK);
+    cr_expect(strstr(out.at, "\"schema\": 1") && strstr(out.at, "\"gpu\": \"H200\""), "%s", out.at);
+    tkc_text_free(&out);
+    o.format = TKC_EXPLAIN_SARIF;
+    o.gpu = "H100";
+    cr_expect_eq(explain(&e, &o, &out), TKC_OK);
+    cr_expect(strstr(out.at, "\"version\": \"2.1.0\""), "%s", out.at);
+    tkc_text_free(&out);
+    o.gpu = "H20";
+    cr_expect_eq(explain(&e, &o, &out), TKC_ERROR_ARGUMENT);
+    cr_expect(strstr(gpu_said(&e), "there is no GPU 'H20'") && !out.at, "%s", gpu_said(&e));
+    o.gpu = NULL;
+    o.arch = "sm_9";
+    cr_expect_eq(explain(&e, &o, &out), TKC_ERROR_DEVICE);
+    o.arch = "sm_80";
+    o.format = (tkc_explain_format)(TKC_EXPLAIN_SARIF + 1);
+    cr_expect_eq(explain(&e, &o, &out), TKC_ERROR_ARGUMENT);
+    o.format = TKC_EXPLAIN_TEXT;
+    o.size = 0;
+    cr_expect_eq(explain(&e, &o, &out), TKC_ERROR_ARGUMENT);
+    cr_expect_eq(tkc_kernel_explain(NULL, &o, unknown, 2, NULL, 0, &out, NULL), TKC_ERROR_ARGUMENT);
+    o.size = sizeof o;
+    the_backend.refuse = true;
+    cr_expect_eq(explain(&e, &o, &out), TKC_ERROR_SOURCE);
+    cr_expect(!out.at && strstr(gpu_said(&e), "the fake refuses"), "%s", gpu_said(&e));
+    cr_expect(tkc_explain_gpu(0) && !tkc_explain_gpu(1000));
+    gpu_close(&e);
 }

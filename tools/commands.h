@@ -10,6 +10,7 @@ extern const command command_cache;
 extern const command command_check;
 extern const command command_completion;
 extern const command command_emit; // tkc FILE --emit=..., --from=ir, --passes
+extern const command command_explain;
 extern const command command_fmt;
 extern const command command_info;
 extern const command command_run;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What accesses of memory cost, by enumeration of the addresses of each warp.
+//
+// Global memory: a request of a warp touches sectors of 32 bytes. Shared memory: a request takes
+// wavefronts, each of which serves 32 banks of 4 bytes; lanes with 8 bytes go in two halves, with
+// 16 in four quarters; one word read by several lanes is read once. `least` is what the same bytes
+// would take if they stood side by side, so wavefronts beyond it are bank conflicts.
+//
+// Everything here is for notes and for demands on the code; no code follows from it.
+#ifndef TK_LOWER_COUNT_H
+#define TK_LOWER_COUNT_H
+
+#include "lower/sample.h"
+#include "lower/view_plan.h"
+
+// Of one execution of an op by a program.
+typedef struct tk_requests {
+    uint64_t requests;
+    uint64_t units; // sectors, or wavefronts
+    uint64_t least;
+} tk_requests;
+
+// The addresses of the lanes in `mask`, each with `bytes`.
+void tk_count_sectors(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes);
+void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes);
+
+// An access of a tensor, in program 0 (lower/sample.h). Where a size is not known everything is
+// inside, and rows are far apart and begin at a sector.
+typedef struct tk_view_count {
+    const char *unknown; // why sectors are not known; NULL: they are
+    const char *assumed; // what was taken for granted; NULL: nothing
+    uint64_t bytes;      // that are inside the tensor
+    tk_requests of;      // where known
+} tk_view_count;
+tk_view_count tk_count_view(tk_sample *s, const tk_op *op, const tk_view_plan *p,
+                            tk_tensor_facts facts);
+
+// How an op works across threads.
+typedef struct tk_across_count {
+    bool known;        // whether the following are; bytes and place of its memory always are
+    uint32_t barriers; // inside it
+    uint32_t shuffles; // of each warp
+    tk_requests read, written; // of shared memory
+} tk_across_count;
+tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op *op,
+                                unsigned warps);
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of global memory of an access, as the code of ptx/llvm_memory.c makes them. See
+// count.h.
+#include "lower/count.h"
+
+#include "lower/views.h"
+
+enum { LANES = 32, MOST_VECTOR = 16 };
+
+typedef struct view {
+    tk_sample *s;
+    const tk_op *op;
+    const tk_view_plan *p;
+    const tk_layout *l;
+    tk_view_axes axes;
+    uint32_t bytes; // of an element
+    uint32_t param, rank;
+    uint64_t stride[TK_MAX_TENSOR_RANK]; // bytes
+    int64_t size[TK_MAX_TENSOR_RANK];    // -1: not known
+    int64_t start[TK_MAX_TENSOR_RANK];
+    tk_vid mask;
+    uint32_t lane_copies, warp_copies; // only a thread without these bits owns its elements
+    bool all;                          // but all that hold one access it
+    tk_view_count out;
+} view;
+
+// ---- Before any element -------------------------------------------------------------------------
+
+// A stride that is not known: far, and a multiple of a sector.
+static uint64_t far_apart(uint32_t d) {
+    return (UINT64_C(0x9E3779B97F4A7C15) * (d + 1) >> 12) << 5;
+}
+
+static void strides(view *v, tk_tensor_facts facts) {
+    uint64_t next = v->bytes;
+    bool known = true;
+    for (uint32_t d = v->rank; d-- > 0;) {
+        v->size[d] = tk_sample_size(v->s, v->param, d);
+        v->stride[d] = known ? next : far_apart(d);
+        known = known && v->size[d] >= 0;
+        next *= known ? (uint64_t)v->size[d] : 1;
+        if (d > 0 && !known) {
+            v->out.assumed = "rows begin at a sector";
+        }
+    }
+    if (v->rank && !known && !(facts & TK_FACT_UNIT)) {
+        v->out.unknown = "they depend on the last stride";
+    }
+}
+
+static void starts(view *v) {
+    for (uint32_t d = 0; d < v->rank; d++) {
+        const tk_vid at = v->op->opnd[1 + d];
+        if (v->op->at.index[d] != -1 && !tk_sample_int(v->s, at, 0, &v->start[d])) {
+            v->start[d] = 0;
+            v->size[d] = -1; // may be anywhere: taken to be inside
+            if (d + 1 == v->rank) {
+                v->out.assumed = "what is read begins at a sector";
+            }
+        }
+    }
+}
+
+static void find_mask(view *v) {
+    const uint32_t values = v->op->code == TK_OP_LOAD ? 0 : v->op->code == TK_OP_ATOMIC_CAS ? 2 : 1;
+    v->mask = v->op->at.masked ? v->op->opnd[1 + v->rank + values] : 0;
+}
+
+// Who accesses what several threads hold. A scalar is written by one thread, and read by one where
+// its tensor is written somewhere.
+static void find_owners(view *v) {
+    const bool reads = v->op->code == TK_OP_LOAD;
+    v->lane_copies = v->warp_copies = UINT32_MAX;
+    v->all = reads;
+    if (v->l) {
+        tk_layout_copies(v->l, &v->lane_copies, &v->warp_copies);
+    } else {
+        v->all = reads && tk_value_type(v->s->f, v->op->opnd[0])->access == TK_IN;
+    }
+}
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+static uint32_t coord(const tk_layout *l, uint32_t e, unsigned axis) {
+    return e >> tk_layout_shift(l, axis) & ((1U << l->log_dim[axis]) - 1);
+}
+
+// Of a tile index, the element for element e of the view.
+static uint32_t index_element(const view *v, uint32_t d, uint32_t e) {
+    const tk_type *t = tk_value_type(v->s->f, v->op->opnd[1 + d]);
+    const unsigned first = (unsigned)v->axes.first[d] + v->axes.count[d] - t->rank;
+    uint32_t out = 0;
+    for (unsigned k = 0; k < t->rank; k++) {
+        out = out * (uint32_t)t->dim[k] + (t->dim[k] > 1 ? coord(v->l, e, first + k) : 0);
+    }
+    return out;
+}
+
+// False: not known.
+static bool index_of(view *v, uint32_t d, uint32_t e, int64_t *out) {
+    if (v->op->at.index[d] == -1) {
+        return tk_sample_int(v->s, v->op->opnd[1 + d], index_element(v, d, e), out);
+    }
+    *out = v->start[d];
+    *out += v->op->at.index[d] > 0 ? coord(v->l, e, v->axes.first[d]) : 0;
+    return true;
+}
+
+// Whether element e of the view is accessed, and its address.
+static bool accessed(view *v, uint32_t e, uint64_t *at) {
+    tk_const m;
+    bool in = !v->mask || !tk_sample_value(v->s, v->mask, e, &m) || m.bits;
+    *at = 0;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        int64_t i = 0;
+        if (!index_of(v, d, e, &i)) {
+            v->out.unknown = "they depend on the indices";
+        }
+        *at += (uint64_t)i * v->stride[d];
+        in = in && i >= 0 && (v->size[d] < 0 || i < v->size[d]);
+    }
+    return in;
+}
+
+// ---- Requests -----------------------------------------------------------------------------------
+
+typedef struct group { // a vector of each lane
+    uint64_t at[MOST_VECTOR][LANES];
+    uint32_t in[MOST_VECTOR]; // lanes
+    uint32_t at_once;         // lanes whose vector is moved at once
+} group;
+
+static void fill(view *v, uint32_t reg, uint32_t warp, group *g) {
+    const unsigned n = v->p->vec;
+    *g = (group){.at_once = UINT32_MAX};
+    for (unsigned i = 0; i < n; i++) {
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            const uint32_t e = v->l ? tk_layout_eval(v->l, reg + i, lane, warp) : 0;
+            const bool owned = !(lane & v->lane_copies) && !(warp & v->warp_copies);
+            const bool in = (owned || v->all) && accessed(v, e, &g->at[i][lane]);
+            g->in[i] |= (uint32_t)in << lane;
+            v->out.bytes += in && owned ? v->bytes : 0;
+        }
+        g->at_once &= g->in[i];
+    }
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        if (g->at[0][lane] % (v->bytes * n)) {
+            g->at_once &= ~(1U << lane);
+        }
+    }
+}
+
+static void count_group(view *v, const group *g) {
+    const unsigned n = v->p->vec;
+    tk_count_sectors(&v->out.of, g->at_once, g->at[0], v->bytes * n);
+    for (unsigned i = 0; i < n && n > 1; i++) {
+        tk_count_sectors(&v->out.of, g->in[i] & ~g->at_once, g->at[i], v->bytes);
+    }
+}
+
+static void enumerate(view *v) {
+    const uint32_t regs = v->l ? 1U << v->l->regs : 1;
+    const uint32_t warps = (uint32_t)v->s->f->module->attrs.warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        for (uint32_t r = 0; r < regs; r += v->p->vec) {
+            group g;
+            fill(v, r, w, &g);
+            count_group(v, &g);
+        }
+    }
+}
+
+tk_view_count tk_count_view(tk_sample *s, const tk_op *op, const tk_view_plan *p,
+                            tk_tensor_facts facts) {
+    const tk_type *t = tk_view_type(s->f, op);
+    view v = {.s = s, .op = op, .p = p};
+    v.l = tk_value_layout(s->f, tk_view_value(s->f, op));
+    v.axes = tk_view_axes_of(s->f, op);
+    v.bytes = (uint32_t)tk_dtype_size(t->dtype);
+    v.param = p->param;
+    v.rank = p->rank;
+    strides(&v, facts);
+    starts(&v);
+    find_mask(&v);
+    find_owners(&v);
+    enumerate(&v);
+    return v.out;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes of a lowered kernel. See record.h.
+#include "lower/record.h"
+
+#include "ir/move.h"
+#include "ir/pass_util.h"
+#include "lower/count.h"
+#include "lower/record_internal.h"
+#include "lower/views.h"
+
+static tk_note_rec *note(const tk_recorder *r, const tk_op *op, const char *id, tk_verdict verdict,
+                         const char *text) {
+    tk_module *m = r->f->module;
+    tk_note_rec *n =
+        tk_note_add(&m->notes, "record", id, tk_loc_span(m, op->loc), verdict, "%s", text);
+    n->loc = op->loc;
+    return n;
+}
+
+static void number(const tk_recorder *r, tk_note_rec *n, const char *name, double value) {
+    tk_note_number_add(&r->f->module->notes, n, name, value);
+}
+
+static const char *layout_text(const tk_recorder *r, const tk_layout *l) {
+    tk_buf b;
+    tk_buf_init(&b, r->f->module->notes.arena);
+    tk_layout_words(&b, l);
+    return tk_buf_text(&b);
+}
+
+static void layout_word(const tk_recorder *r, tk_note_rec *n, const char *name, tk_vid v) {
+    const tk_layout *l = tk_value_layout(r->f, v);
+    if (l) {
+        tk_note_word_add(&r->f->module->notes, n, name, layout_text(r, l));
+    }
+}
+
+static void times(const tk_recorder *r, tk_note_rec *n) {
+    if (r->times >= 0) {
+        number(r, n, "times", r->times);
+    } else {
+        tk_note_word_add(&r->f->module->notes, n, "times", "not known: the counts are of one");
+    }
+}
+
+// ---- Accesses -----------------------------------------------------------------------------------
+
+// Over all executions: all but the last are as the first.
+static double over_all(const tk_recorder *r, uint64_t first, uint64_t last) {
+    return r->times < 1 ? (double)first : (r->times - 1) * (double)first + (double)last;
+}
+
+static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p, tk_note_rec *n) {
+    tk_notes *notes = &r->f->module->notes;
+    const tk_tensor_facts facts = r->x->facts ? r->x->facts[p->param] : 0;
+    const tk_view_count first = tk_count_view(&r->sample, op, p, facts);
+    tk_view_count last = first;
+    if (r->times > 1) {
+        r->sample.last = true;
+        last = tk_count_view(&r->sample, op, p, facts);
+        r->sample.last = false;
+    }
+    number(r, n, "moved", over_all(r, first.bytes, last.bytes));
+    tk_record_moved(r, op, p->param, over_all(r, first.bytes, last.bytes));
+    if (first.unknown) {
+        tk_note_word_add(notes, n, "sectors",
+                         tk_format(notes->arena, "not known: %s", first.unknown));
+        return;
+    }
+    number(r, n, "requests", over_all(r, first.of.requests, last.of.requests));
+    number(r, n, "sectors", over_all(r, first.of.units, last.of.units));
+    number(r, n, "least sectors", over_all(r, first.of.least, last.of.least));
+    if (first.of.requests) {
+        number(r, n, "sectors a request", (double)first.of.units / (double)first.of.requests);
+    }
+    if (first.assumed) {
+        tk_note_word_add(notes, n, "assumed", first.assumed);
+    }
+}
+
+static void record_access(tk_recorder *r, const tk_op *op) {
+    const tk_vid v = tk_view_value(r->f, op);
+    const tk_view_plan p = tk_view_plan_of(r->x, op, tk_value_layout(r->f, v));
+    tk_note_rec *n = tk_view_note(&r->f->module->notes, r->f, op, &p);
+    n->loc = op->loc;
+    layout_word(r, n, "layout", v);
+    if (r->o->counts) {
+        times(r, n);
+        count_access(r, op, &p, n);
+    }
+}
+
+// ---- Across threads -----------------------------------------------------------------------------
+
+static const char *how_reduced(const tk_recorder *r, const tk_op *op) {
+    const tk_reduction how = tk_reduction_of(r->f, op);
+    const tk_layout *l = tk_value_layout(r->f, op->opnd[0]);
+    tk_buf b;
+    tk_buf_init(&b, r->f->module->notes.arena);
+    if (!how.plain) {
+        return "through shared memory as a whole, as the layout is none in which threads hold "
+               "parts of lines";
+    }
+    tk_buf_fmt(&b, "%u elements in each thread", 1U << (l->regs - how.out.regs));
+    if (how.lanes) {
+        tk_buf_fmt(&b, ", then %u lanes by shuffles", 1U << __builtin_popcount(how.lanes));
+    }
+    if (how.warps) {
+        tk_buf_fmt(&b, ", then %u warps through shared memory",
+                   1U << __builtin_popcount(how.warps));
+    }
+    return tk_buf_text(&b);
+}
+
+static const char *how_scanned(const tk_recorder *r, const tk_op *op) {
+    const tk_scan s = tk_scan_of(r->f, op);
+    unsigned of[3] = {0, 0, 0};
+    if (!s.plain) {
+        return "through shared memory as a whole, as the layout is none in which a line's places "
+               "are bits of registers, lanes and warps";
+    }
+    for (unsigned k = 0; k < s.log; k++) {
+        of[s.bit[k].kind]++;
+    }
+    tk_buf b;
+    tk_buf_init(&b, r->f->module->notes.arena);
+    tk_buf_fmt(&b, "%u elements in each thread", 1U << of[TK_SCAN_REG]);
+    if (of[TK_SCAN_LANE]) {
+        tk_buf_fmt(&b, ", %u lanes by shuffles", 1U << of[TK_SCAN_LANE]);
+    }
+    if (of[TK_SCAN_WARP]) {
+        tk_buf_fmt(&b, ", %u warps through shared memory", 1U << of[TK_SCAN_WARP]);
+    }
+    return tk_buf_text(&b);
+}
+
+static const char *how_moved(const tk_moving *m) {
+    switch (m->work) {
+    case TK_WORK_THREAD:
+        return "is a renaming of registers";
+    case TK_WORK_LANES:
+        return "goes by shuffles";
+    case TK_WORK_SHARED:
+        return "goes through shared memory";
+    }
+    return "";
+}
+
+static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
+    tk_arena *scratch = r->scratch;
+    const uint64_t bytes = tk_scratch_bytes(r->f, op);
+    if (bytes) {
+        number(r, n, "offset", (double)op->at.shared);
+        number(r, n, "shared", (double)bytes);
+    }
+    if (!r->o->counts) {
+        return;
+    }
+    const tk_across_count c =
+        tk_count_across(scratch, r->f, op, (unsigned)r->f->module->attrs.warps);
+    const double by = r->times > 0 ? r->times : 1;
+    times(r, n);
+    if (!c.known) {
+        tk_note_word_add(&r->f->module->notes, n, "wavefronts", "not counted");
+        return;
+    }
+    const uint64_t units = c.read.units + c.written.units, least = c.read.least + c.written.least;
+    number(r, n, "shuffles", c.shuffles * by);
+    number(r, n, "barriers", c.barriers * by);
+    if (bytes) {
+        number(r, n, "requests", (double)(c.read.requests + c.written.requests) * by);
+        number(r, n, "wavefronts", (double)units * by);
+        number(r, n, "least wavefronts", (double)least * by);
+        number(r, n, "conflicts", (double)(units - least) * by);
+    }
+}
+
+static void record_move(tk_recorder *r, const tk_op *op, const tk_moving *m) {
+    tk_notes *notes = &r->f->module->notes;
+    const char *name = tk_op_info(op->code)->name;
+    const char *type = tk_type_text(notes->arena, tk_value_type(r->f, op->res[0]));
+    tk_note_rec *n = note(r, op, "move", TK_NOTE_INFO,
+                          tk_format(notes->arena, "'%s' to %s %s", name, type, how_moved(m)));
+    if (m->work != TK_WORK_THREAD) {
+        number(r, n, "cost", m->cost);
+    }
+    if (m->other > 0) {
+        number(r, n, m->work == TK_WORK_LANES ? "by shared memory" : "by shuffles", m->other);
+    }
+    layout_word(r, n, "from", op->opnd[0]);
+    layout_word(r, n, "to", op->res[0]);
+    count_across(r, op, n);
+}
+
+static void record_across(tk_recorder *r, const tk_op *op) {
+    tk_arena *a = r->f->module->notes.arena;
+    const char *name = tk_op_info(op->code)->name, *id = "across", *how = "through shared memory";
+    tk_verdict verdict = TK_NOTE_INFO;
+    if (op->code == TK_OP_REDUCE || op->code == TK_OP_ARG_REDUCE) {
+        id = "reduction";
+        how = how_reduced(r, op);
+    } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
+        id = "scan";
+        how = how_scanned(r, op);
+    } else if (tk_op_is_access(op)) {
+        how = "one thread hands to all what it got";
+    } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
+        id = "product";
+        verdict = TK_NOTE_MISSED;
+        how = "by multiplications and additions of each thread, as no dot reaches the matrix "
+              "units yet";
+    }
+    tk_note_rec *n = note(r, op, id, verdict, tk_format(a, "'%s': %s", name, how));
+    if (op->nopnd && !tk_op_is_access(op)) {
+        layout_word(r, n, "layout", op->opnd[0]);
+    }
+    count_across(r, op, n);
+}
+
+static bool is_combining(const tk_op *op) {
+    return op->code == TK_OP_REDUCE || op->code == TK_OP_ARG_REDUCE || op->code == TK_OP_SCAN ||
+           op->code == TK_OP_SCAN_FN || op->code == TK_OP_REDUCE_FN;
+}
+
+// ---- Control ------------------------------------------------------------------------------------
+
+static double trips_of(tk_recorder *r, const tk_op *op) {
+    return op->code == TK_OP_FOR || op->code == TK_OP_WHILE
+               ? (double)tk_sample_trips(&r->sample, op)
+               : 1;
+}
+
+static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
+    const bool asked = op->at.pipeline > 1;
+    tk_note_rec *n =
+        note(r, op, "loop", asked ? TK_NOTE_MISSED : TK_NOTE_INFO,
+             asked ? "the loop reads each iteration's tiles in it, not ahead as 'pipeline' asks: "
+                     "loads are not staged yet"
+                   : "the loop reads each iteration's tiles in it");
+    number(r, n, "stages", 1);
+    if (asked) {
+        number(r, n, "pipeline", (double)op->at.pipeline);
+    }
+    if (trips >= 0) {
+        number(r, n, "iterations", trips);
+    }
+}
+
+// Registers of 32 bits that a thread has of the op's largest result.
+static void see_largest(tk_recorder *r, const tk_op *op) {
+    for (uint32_t i = 0; i < op->nres; i++) {
+        const tk_layout *l = tk_value_layout(r->f, op->res[i]);
+        const unsigned bits = l ? tk_dtype_bits(tk_value_type(r->f, op->res[i])->dtype) : 0;
+        const uint64_t words = l ? (((uint64_t)bits << l->regs) + 31) / 32 : 0;
+        if (words > r->largest_words) {
+            r->largest_words = words;
+            r->largest = op;
+        }
+    }
+}
+
+static void record_largest(const tk_recorder *r) {
+    if (r->largest) {
+        tk_arena *a = r->f->module->notes.arena;
+        const tk_type *t = tk_value_type(r->f, r->largest->res[0]);
+        tk_note_rec *n =
+            note(r, r->largest, "largest-tile", TK_NOTE_INFO,
+                 tk_format(a, "%s is the first of the largest tiles", tk_type_text(a, t)));
+        number(r, n, "registers", (double)r->largest_words);
+        layout_word(r, n, "layout", r->largest->res[0]);
+    }
+}
+
+static void record_region(tk_recorder *r, const tk_region *region);
+
+static void record_op(tk_recorder *r, const tk_op *op) {
+    const double before = r->times, trips = trips_of(r, op);
+    const bool combine = op->code == TK_OP_REDUCE_FN || op->code == TK_OP_SCAN_FN;
+    tk_moving m;
+    see_largest(r, op);
+    if (tk_op_is_access(op)) {
+        record_access(r, op);
+    }
+    if (tk_moving_of(r->f, op, &m)) {
+        record_move(r, op, &m);
+    } else if (is_combining(op) || tk_scratch_bytes(r->f, op)) {
+        record_across(r, op);
+    }
+    if (op->code == TK_OP_BARRIER) {
+        tk_note_rec *n = note(r, op, "barrier", TK_NOTE_INFO,
+                              "all threads wait, so that memory is used in order");
+        number(r, n, "barriers", r->times > 0 ? r->times : 1);
+    }
+    if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+        record_loop(r, op, trips);
+    }
+    tk_record_work(r, op);
+    r->times = before < 0 || trips < 0 ? -1 : before * trips;
+    for (uint32_t i = 0; i < op->nreg && !combine; i++) {
+        record_region(r, op->reg[i]);
+    }
+    r->times = before;
+}
+
+static void record_region(tk_recorder *r, const tk_region *region) {
+    for (const tk_op *op = region->first; op; op = op->next) {
+        record_op(r, op);
+    }
+}
+
+void tk_record_kernel(tk_arena *scratch, tk_func *f, const tk_axis *x, const tk_record_opts *o) {
+    tk_recorder r = {.scratch = scratch, .f = f, .x = x, .o = o, .times = 1};
+    r.sample = (tk_sample){.f = f, .size = o->size};
+    r.moved = TK_NEW_ARRAY(scratch, tk_moved, f->params.n + 1);
+    record_region(&r, f->body);
+    record_largest(&r);
+    if (o->counts) {
+        tk_record_whole(&r);
+    }
+}

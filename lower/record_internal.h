@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the files of the recorder of notes (record.h).
+#ifndef TK_LOWER_RECORD_INTERNAL_H
+#define TK_LOWER_RECORD_INTERNAL_H
+
+#include "lower/record.h"
+#include "lower/sample.h"
+
+typedef struct tk_moved { // of a tensor, by one program
+    double read, written;
+    bool unknown; // how often
+} tk_moved;
+
+typedef struct tk_recorder {
+    tk_arena *scratch;
+    tk_func *f;
+    const tk_axis *x;
+    const tk_record_opts *o;
+    tk_sample sample;
+    double times; // of the ops at hand in a program; -1: not known
+    tk_moved *moved;
+    double flops, flops64, products; // products: those of matrices, among flops or flops64
+    bool flops_unknown;
+    const tk_op *largest; // makes the tile with most registers of a thread
+    uint64_t largest_words;
+} tk_recorder;
+
+// record_work.c
+void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes);
+void tk_record_work(tk_recorder *r, const tk_op *op);
+void tk_record_whole(tk_recorder *r); // the notes of the kernel
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The integers of one program. See sample.h.
+#include "lower/sample.h"
+
+enum { STEPS = 4096 };
+
+int64_t tk_sample_size(const tk_sample *s, uint32_t param, uint32_t axis) {
+    const tk_type *t = tk_value_type(s->f, s->f->params.at[param]);
+    const int64_t known = s->size ? s->size[param * TK_MAX_TENSOR_RANK + axis] : -1;
+    return t->dim[axis] >= 0 ? t->dim[axis] : known;
+}
+
+static bool find(tk_sample *s, tk_vid v, uint32_t element, tk_const *out);
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+static void coords_of(const tk_type *t, uint32_t element, uint32_t *c) {
+    for (unsigned i = t->rank; i-- > 0;) {
+        c[i] = element % (uint32_t)t->dim[i];
+        element /= (uint32_t)t->dim[i];
+    }
+}
+
+// Of the operand of a broadcast.
+static uint32_t stretched(const tk_type *to, const tk_type *from, uint32_t element) {
+    uint32_t c[TK_MAX_RANK] = {0}, e = 0;
+    coords_of(to, element, c);
+    for (unsigned i = 0; i < from->rank; i++) {
+        const uint32_t at = from->dim[i] > 1 ? c[i + to->rank - from->rank] : 0;
+        e = e * (uint32_t)from->dim[i] + at;
+    }
+    return e;
+}
+
+static uint32_t permuted(const tk_op *op, const tk_type *to, const tk_type *from,
+                         uint32_t element) {
+    uint32_t c[TK_MAX_RANK] = {0}, d[TK_MAX_RANK] = {0}, e = 0;
+    coords_of(to, element, c);
+    for (unsigned i = 0; i < to->rank; i++) {
+        d[op->at.perm[i]] = c[i];
+    }
+    for (unsigned i = 0; i < from->rank; i++) {
+        e = e * (uint32_t)from->dim[i] + d[i];
+    }
+    return e;
+}
+
+// ---- Ops ----------------------------------------------------------------------------------------
+
+static bool element_wise(tk_sample *s, const tk_op *op, uint32_t element, tk_const *out) {
+    const tk_opinfo *info = tk_op_info(op->code);
+    tk_const x[3];
+    if (!info->exact || op->nopnd > 3) {
+        return false;
+    }
+    if (op->code == TK_OP_SELECT) {
+        return find(s, op->opnd[0], element, &x[0]) &&
+               find(s, op->opnd[x[0].bits ? 1 : 2], element, out);
+    }
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        if (!find(s, op->opnd[i], element, &x[i])) {
+            return false;
+        }
+    }
+    *out = tk_num_eval(info->num, x[op->nopnd - 1].dtype, x);
+    return true;
+}
+
+static bool number(tk_const *out, tk_dtype t, int64_t x) {
+    *out = tk_const_i64(t, x);
+    return x >= 0;
+}
+
+static bool of_op(tk_sample *s, const tk_op *op, tk_vid v, uint32_t element, tk_const *out) {
+    const tk_type *t = tk_value_type(s->f, v);
+    if (tk_op_info(op->code)->elementwise) {
+        return element_wise(s, op, element, out);
+    }
+    const tk_type *from = op->nopnd ? tk_value_type(s->f, op->opnd[0]) : NULL;
+    switch ((int)op->code) { // all others: not known
+    case TK_OP_CONST:
+        *out = op->at.value;
+        return true;
+    case TK_OP_IOTA:
+        return number(out, t->dtype, element);
+    case TK_OP_DIM:
+        return number(out, t->dtype,
+                      tk_sample_size(s, s->f->value.at[op->opnd[0]].index, (uint32_t)op->at.axis));
+    case TK_OP_PROGRAM_ID:
+        return number(out, t->dtype, 0);
+    case TK_OP_NUM_PROGRAMS:
+        return s->f->grid && find(s, s->f->grid->last->opnd[op->at.axis], 0, out);
+    case TK_OP_CAST:
+        if (!find(s, op->opnd[0], element, out)) {
+            return false;
+        }
+        *out = tk_cast(*out, t->dtype);
+        return true;
+    case TK_OP_CONVERT:
+    case TK_OP_RESHAPE:
+        return find(s, op->opnd[0], element, out);
+    case TK_OP_BROADCAST:
+        return find(s, op->opnd[0], stretched(t, from, element), out);
+    case TK_OP_PERMUTE:
+        return find(s, op->opnd[0], permuted(op, t, from, element), out);
+    }
+    return false;
+}
+
+static bool find_int(tk_sample *s, tk_vid v, int64_t *out) {
+    tk_const x;
+    const bool known = find(s, v, 0, &x);
+    *out = known ? tk_const_as_i64(x) : 0;
+    return known;
+}
+
+static bool trips_of(tk_sample *s, const tk_op *loop, int64_t *out) {
+    const int64_t far = INT32_MAX; // of both: what is between them is a number
+    int64_t from, to, step;
+    if (loop->code != TK_OP_FOR || !find_int(s, loop->opnd[0], &from) ||
+        !find_int(s, loop->opnd[1], &to) || !find_int(s, loop->opnd[2], &step)) {
+        return false;
+    }
+    if (from > far || from < -far || to > far || to < -far || step < -far) {
+        return false;
+    }
+    const int64_t way = step > 0 ? to - from : from - to, by = step > 0 ? step : -step;
+    *out = step == 0 || way <= 0 ? 0 : (way - 1) / by + 1;
+    return true;
+}
+
+// An argument of a loop's body: its index, or what it carries at first.
+static bool of_region(tk_sample *s, const tk_irvalue *x, tk_const *out) {
+    const tk_op *loop = x->region->owner;
+    if (!loop || loop->code != TK_OP_FOR || x->type->rank > 0 || (s->last && x->index)) {
+        return false;
+    }
+    int64_t from, step, trips;
+    if (!s->last) {
+        return find(s, loop->opnd[x->index ? 2 + x->index : 0], 0, out);
+    }
+    if (!trips_of(s, loop, &trips) || trips == 0 || !find_int(s, loop->opnd[0], &from) ||
+        !find_int(s, loop->opnd[2], &step)) {
+        return false;
+    }
+    *out = tk_const_i64(x->type->dtype, from + (trips - 1) * step);
+    return true;
+}
+
+static bool find(tk_sample *s, tk_vid v, uint32_t element, tk_const *out) {
+    const tk_irvalue *x = &s->f->value.at[v];
+    if (x->type->kind != TK_T_VALUE || tk_dtype_is_float(x->type->dtype) || s->steps == 0) {
+        return false;
+    }
+    s->steps--;
+    return x->def ? of_op(s, x->def, v, element, out) : x->region ? of_region(s, x, out) : false;
+}
+
+bool tk_sample_value(tk_sample *s, tk_vid v, uint32_t element, tk_const *out) {
+    s->steps = STEPS;
+    return find(s, v, element, out);
+}
+
+bool tk_sample_int(tk_sample *s, tk_vid v, uint32_t element, int64_t *out) {
+    tk_const x;
+    if (!tk_sample_value(s, v, element, &x)) {
+        return false;
+    }
+    *out = tk_const_as_i64(x);
+    return true;
+}
+
+// ---- Counts -------------------------------------------------------------------------------------
+
+int64_t tk_sample_trips(tk_sample *s, const tk_op *loop) {
+    int64_t n;
+    s->steps = STEPS;
+    return trips_of(s, loop, &n) ? n : -1;
+}
+
+int64_t tk_sample_programs(tk_sample *s) {
+    int64_t all = 1, n;
+    for (uint32_t i = 0; s->f->grid && i < s->f->grid->last->nopnd; i++) {
+        if (!tk_sample_int(s, s->f->grid->last->opnd[i], 0, &n) || n < 0 ||
+            (n > 0 && all > INT64_MAX / n)) {
+            return -1;
+        }
+        all *= n;
+    }
+    return all;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The integers of one program: the first of the grid, in the first (or last) iteration of each
+// loop, for tensors of given sizes.
+//
+// What a warp's accesses touch depends on addresses, and these on sizes. For notes, and for notes
+// alone, they are taken as they would be in program 0: what is computed of constants, sizes,
+// numbers of programs and places in tiles is known, and what comes from memory or from the caller
+// is not.
+#ifndef TK_LOWER_SAMPLE_H
+#define TK_LOWER_SAMPLE_H
+
+#include "ir/ir.h"
+
+typedef struct tk_sample {
+    const tk_func *f;
+    const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
+    bool last;           // iterations are the last ones
+    unsigned steps;      // that are left to find one value: what takes more is not known
+} tk_sample;
+
+// A tensor's size; -1: unknown.
+int64_t tk_sample_size(const tk_sample *s, uint32_t param, uint32_t axis);
+// Element number `element` of a tile, 0 of a scalar. False: not known.
+bool tk_sample_value(tk_sample *s, tk_vid v, uint32_t element, tk_const *out);
+bool tk_sample_int(tk_sample *s, tk_vid v, uint32_t element, int64_t *out);
+
+// How often a loop runs; -1: not known.
+int64_t tk_sample_trips(tk_sample *s, const tk_op *loop);
+// Programs of the grid; -1: not known.
+int64_t tk_sample_programs(tk_sample *s);
+
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// @require is judged. See require.h.
+#include "ptx/require.h"
+
+#include "ir/pass_util.h"
+
+#include <string.h>
+
+typedef struct judge {
+    tk_module *m;
+    const tk_func *f;
+    tk_image *image;
+    const tk_ptx_opts *o;
+    tk_diags *diags;
+    const char *demand; // at hand: "max_registers(64)"
+    int64_t n;          // its number
+    tk_span at;         // where it is written
+    bool failed;
+    uint32_t notes; // of the passes: what is judged adds its own behind them
+} judge;
+
+// ---- Verdicts -----------------------------------------------------------------------------------
+
+static void lost(judge *j, tk_span at, tk_loc loc, const char *why) {
+    tk_module *m = j->m;
+    tk_diag *d = tk_error(j->diags, at, "require-failed", "'@require(%s)' does not hold: %s",
+                          j->demand, why);
+    for (tk_loc l = loc < m->locs.n ? m->locs.at[loc].from : 0; l && l < m->locs.n;
+         l = m->locs.at[l].from) {
+        tk_note(j->diags, d, m->locs.at[l].span, "called from here");
+    }
+    tk_note(j->diags, d, j->at, "required here");
+    tk_note_add(&m->notes, "require", "require", at, TK_NOTE_FAILED, "'%s' does not hold: %s",
+                j->demand, why);
+    j->failed = true;
+}
+
+static void lost_by_note(judge *j, const tk_note_rec *r, const char *why) {
+    lost(j, r->span, r->loc, why);
+}
+
+static tk_span kernel_span(const judge *j) { return tk_loc_span(j->m, j->f->loc); }
+
+static bool has_id(const tk_note_rec *r, const char *id) { return strcmp(r->id, id) == 0; }
+
+static const tk_note_rec *first_note(const judge *j, const char *id) {
+    for (uint32_t i = 0; i < j->notes; i++) {
+        if (has_id(j->m->notes.list.at[i], id)) {
+            return j->m->notes.list.at[i];
+        }
+    }
+    return NULL;
+}
+
+static double number(const tk_note_rec *r, const char *name) {
+    const double *n = tk_note_number_of(r, name);
+    return n ? *n : 0;
+}
+
+static bool has_word(const tk_note_rec *r, const char *name) {
+    for (uint32_t i = 0; i < r->words.n; i++) {
+        if (strcmp(r->words.at[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *text(const judge *j, const char *fmt, ...) TK_PRINTF(2, 3);
+static const char *text(const judge *j, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    const char *t = tk_vformat(j->diags->arena, fmt, args);
+    va_end(args);
+    return t;
+}
+
+// ---- By the passes' notes -----------------------------------------------------------------------
+
+static void vectorized(judge *j) {
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        if (has_id(r, "access") && r->verdict == TK_NOTE_MISSED) {
+            lost_by_note(j, r, r->reason);
+        }
+    }
+}
+
+static void no_bank_conflicts(judge *j) {
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        const double conflicts = number(r, "conflicts");
+        if (conflicts > 0) {
+            lost_by_note(j, r,
+                         text(j, "%s, with %.0f wavefronts where %.0f would do", r->reason,
+                              number(r, "wavefronts"), number(r, "least wavefronts")));
+        } else if (tk_note_number_of(r, "shared") && has_word(r, "wavefronts")) {
+            lost_by_note(j, r, text(j, "%s, and its conflicts are not counted", r->reason));
+        }
+    }
+}
+
+// No code is made with it.
+static void not_built(judge *j, const char *id, const char *why) {
+    const tk_note_rec *r = first_note(j, id);
+    if (r) {
+        lost_by_note(j, r, why);
+    } else {
+        lost(j, kernel_span(j), 0, why);
+    }
+}
+
+static void tensor_cores(judge *j) {
+    bool any = false;
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        if (has_id(r, "product")) {
+            any = true;
+            lost_by_note(j, r, "not built yet: no dot reaches the matrix units");
+        }
+    }
+    if (!any) {
+        lost(j, kernel_span(j), 0, "the kernel has no dot");
+    }
+}
+
+// ---- By the machine code ------------------------------------------------------------------------
+
+static bool known(const judge *j) { return j->image->report.known; }
+
+// Where nothing is known of the machine code. False: refused.
+static bool left(judge *j) {
+    switch (j->o->judge) {
+    case TK_JUDGE_REFUSES:
+        lost(j, j->at, 0, "it cannot be judged, as no assembler is at hand ('tkc info' says more)");
+        return false;
+    case TK_JUDGE_LOADER:
+        return true;
+    case TK_JUDGE_NOBODY:
+        break;
+    }
+    tk_note_add(&j->m->notes, "require", "require", j->at, TK_NOTE_INFO,
+                "'%s' is not judged: the simulator runs PTX, which has no machine code", j->demand);
+    return false;
+}
+
+// At the tile that takes most registers.
+static void lost_by_registers(judge *j, const char *why) {
+    const tk_note_rec *r = first_note(j, "largest-tile");
+    if (!r) {
+        lost(j, kernel_span(j), 0, why);
+        return;
+    }
+    lost_by_note(j, r,
+                 text(j, "%s; %s, with %.0f registers of each thread", why, r->reason,
+                      number(r, "registers")));
+}
+
+static void no_spills(judge *j) {
+    const tk_image_report *r = &j->image->report;
+    const tk_note_rec *kept = first_note(j, "kept");
+    const uint32_t local = r->op[TK_MACHINE_LDL] + r->op[TK_MACHINE_STL];
+    if (!known(j)) {
+        if (left(j)) {
+            j->image->demand.no_spills = true;
+            j->image->demand.no_spills_at = j->at;
+        }
+    } else if (kept && local) {
+        lost_by_note(j, kept, kept->reason);
+    } else if (r->spill_stores || r->spill_loads || local) {
+        lost_by_registers(j, text(j,
+                                  "a thread spills %u bytes, with %u registers and %u accesses of "
+                                  "local memory",
+                                  r->spill_stores, r->registers, local));
+    }
+}
+
+static void max_registers(judge *j) {
+    if (!known(j)) {
+        if (left(j)) {
+            j->image->demand.max_registers = (uint32_t)j->n;
+            j->image->demand.max_registers_at = j->at;
+        }
+    } else if (j->image->report.registers > j->n) {
+        lost_by_registers(j, text(j, "a thread takes %u registers", j->image->report.registers));
+    }
+}
+
+// The op with most of it.
+static const tk_note_rec *largest_area(const judge *j) {
+    const tk_note_rec *found = NULL;
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        if (tk_note_number_of(r, "shared") &&
+            (!found || number(r, "shared") > number(found, "shared"))) {
+            found = r;
+        }
+    }
+    return found;
+}
+
+static void max_shared(judge *j) {
+    const uint32_t bytes = j->image->shared + j->image->report.shared_static;
+    const tk_note_rec *r = largest_area(j);
+    if (bytes > j->n && r) {
+        lost_by_note(j, r,
+                     text(j, "a block takes %u bytes of shared memory, %.0f of them here: %s",
+                          bytes, number(r, "shared"), r->reason));
+    } else if (bytes > j->n) {
+        lost(j, kernel_span(j), 0, text(j, "a block takes %u bytes of shared memory", bytes));
+    } else if (!known(j) && j->o->judge == TK_JUDGE_LOADER) { // of what is not ours
+        j->image->demand.max_shared = (uint32_t)j->n;
+        j->image->demand.max_shared_at = j->at;
+    }
+}
+
+// ---- All ----------------------------------------------------------------------------------------
+
+static bool of_machine_code(const char *demand) {
+    return strcmp(demand, "no_spills") == 0 || strcmp(demand, "max_registers") == 0;
+}
+
+bool tk_require_of_machine_code(const tk_module *m) {
+    for (uint32_t i = 0; i < m->attrs.require.n; i++) {
+        if (of_machine_code(m->attrs.require.at[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct {
+    const char *name;
+    void (*judge)(judge *j);
+    const char *id, *why; // NULL, or of what is not built: where it would be, and the reason
+} demands[] = {
+    {"vectorized", vectorized, NULL, NULL},
+    {"no_spills", no_spills, NULL, NULL},
+    {"no_bank_conflicts", no_bank_conflicts, NULL, NULL},
+    {"max_registers", max_registers, NULL, NULL},
+    {"max_shared", max_shared, NULL, NULL},
+    {"tensor_cores", tensor_cores, NULL, NULL},
+    {"async_copy", NULL, "access",
+     "not built yet: loads go through registers, by no asynchronous copies"},
+    {"tma", NULL, "access", "not built yet: loads go through registers, by no tensor copies"},
+};
+enum { DEMANDS = sizeof demands / sizeof *demands };
+
+static void one(judge *j, const char *name) {
+    const uint32_t errors = j->diags->errors;
+    size_t k = 0;
+    while (k < DEMANDS && strcmp(demands[k].name, name) != 0) {
+        k++;
+    }
+    if (k == DEMANDS) {
+        lost(j, j->at, 0, "it is not known here");
+    } else if (demands[k].judge) {
+        demands[k].judge(j);
+    } else {
+        not_built(j, demands[k].id, demands[k].why);
+    }
+    const bool unjudged = of_machine_code(name) && !known(j);
+    if (j->diags->errors == errors && !unjudged) {
+        tk_note_add(&j->m->notes, "require", "require", j->at, TK_NOTE_DONE, "'%s' holds",
+                    j->demand);
+    }
+}
+
+bool tk_require(tk_module *m, const tk_func *f, tk_image *image, const tk_ptx_opts *o,
+                tk_diags *diags) {
+    const tk_kernel_attrs *at = &m->attrs;
+    judge j = {.m = m, .f = f, .image = image, .o = o, .diags = diags};
+    j.notes = m->notes.list.n;
+    for (uint32_t i = 0; i < at->require.n; i++) {
+        j.n = i < at->require_arg.n ? at->require_arg.at[i] : -1;
+        j.at = i < at->require_span.n ? at->require_span.at[i] : kernel_span(&j);
+        j.demand = j.n >= 0 ? tk_format(diags->arena, "%s(%lld)", at->require.at[i], (long long)j.n)
+                            : at->require.at[i];
+        one(&j, at->require.at[i]);
+    }
+    return !j.failed;
+}

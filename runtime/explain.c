@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiler made of a kernel, from its notes alone: sorted by place, with the least time of
+// a launch.
+#include "lower/lower.h"
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct explain_call {
+    tkc_kernel *kernel;
+    const tkc_explain_options *options;
+    const tkc_arg *args;
+    size_t nargs;
+    const tkc_size *sizes;
+    size_t nsizes;
+    tkc_text *out;
+} explain_call;
+
+const char *tkc_explain_gpu(size_t i) { return i < UINT32_MAX ? tk_gpu_name((unsigned)i) : NULL; }
+
+double explain_number(const tk_note_rec *r, const char *name) {
+    const double *n = tk_note_number_of(r, name);
+    return n ? *n : 0;
+}
+
+// ---- What is compiled ---------------------------------------------------------------------------
+
+static const tk_gpu *find_gpu(tk_work *w, const explain_call *c) {
+    const tk_target *t = tk_target_find(c->options->arch);
+    const tk_gpu *gpu = c->options->gpu ? tk_gpu_find(c->options->gpu) : tk_gpu_of(t);
+    if (!gpu) {
+        tk_buf all;
+        tk_buf_init(&all, &w->arena);
+        for (unsigned i = 0; tk_gpu_name(i); i++) {
+            tk_buf_fmt(&all, "%s%s", i ? ", " : "", tk_gpu_name(i));
+        }
+        work_fail(w, TKC_ERROR_ARGUMENT, "unknown-gpu", "there is no GPU '%s'; there are: %s",
+                  c->options->gpu ? c->options->gpu : t->name, tk_buf_text(&all));
+    }
+    return gpu;
+}
+
+static tk_func *kernel_of(const tk_module *m) {
+    for (uint32_t i = 0; i < m->funcs.n; i++) {
+        if (m->funcs.at[i]->is_kernel) {
+            return m->funcs.at[i];
+        }
+    }
+    return NULL;
+}
+
+// What is promised of a tensor: what a launch finds where its size is known.
+static tk_tensor_facts promised(const tkc_explain_options *o, const tk_type *t) {
+    tkc_tensor x = {.dtype = (tkc_dtype)t->dtype, .rank = t->rank};
+    bool known = t->rank <= TKC_MAX_RANK;
+    for (uint32_t d = 0; known && d < t->rank; d++) {
+        x.dim[d] = t->dim[d];
+        known = t->dim[d] >= 0;
+    }
+    if (known) {
+        x = tkc_tensor_make(NULL, x.dtype, x.rank, x.dim);
+        return tensor_facts(&x);
+    }
+    tk_tensor_facts f = o->near ? TK_FACT_NEAR : 0;
+    f |= o->contiguous || o->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
+    return f | (o->whole_rows ? TK_FACT_WHOLE : 0);
+}
+
+// Sizes and promises of the IR's parameters: those of the kernel that are given, in order.
+static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_func *f,
+                               const tk_bound *b) {
+    const uint32_t n = f->params.n;
+    tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, n + 1);
+    int64_t *size = TK_NEW_ARRAY(&w->arena, int64_t, (size_t)(n + 1) * TK_MAX_TENSOR_RANK);
+    for (uint32_t i = 0, at = 0; i < b->info->nparam && at < n; i++) {
+        const tk_type *t = b->param[i];
+        if (!t) {
+            continue;
+        }
+        for (uint32_t d = 0; d < TK_MAX_TENSOR_RANK; d++) {
+            const bool has = t->kind == TK_T_TENSOR && d < t->rank;
+            size[at * TK_MAX_TENSOR_RANK + d] = has ? t->dim[d] : -1;
+        }
+        fact[at++] = t->kind == TK_T_TENSOR ? promised(c->options, t) : 0;
+    }
+    return (tk_ptx_opts){.arch = c->options->arch,
+                         .facts = fact,
+                         .debug = w->config->debug,
+                         .counts = true,
+                         .size = size,
+                         .keep_failed = true};
+}
+
+// ---- In order -----------------------------------------------------------------------------------
+
+typedef struct place {
+    const tk_note_rec *note;
+    uint32_t order;
+    bool whole, home; // of the kernel as a whole; in the kernel's file
+} place;
+
+static int compare(uint32_t a, uint32_t b) { return a < b ? -1 : a > b; }
+
+static int by_place(const void *x, const void *y) {
+    const place *a = x, *b = y;
+    const tk_span *s = &a->note->span, *t = &b->note->span;
+    int c = compare(b->whole, a->whole);
+    c = c ? c : a->whole ? 0 : compare(b->home, a->home);
+    c = c ? c : a->whole ? 0 : compare(s->file, t->file);
+    c = c ? c : a->whole ? 0 : compare(s->begin, t->begin);
+    return c ? c : compare(a->order, b->order);
+}
+
+static void sort_notes(tk_arena *a, const tk_module *m, explained *x) {
+    const tk_span home = m->locs.at[x->f->loc].span;
+    place *p = TK_NEW_ARRAY(a, place, m->notes.list.n + 1);
+    x->kernel = home;
+    x->n = m->notes.list.n;
+    for (uint32_t i = 0; i < x->n; i++) {
+        const tk_note_rec *r = m->notes.list.at[i];
+        const bool whole = r->span.file == 0 || memcmp(&r->span, &home, sizeof home) == 0;
+        p[i] = (place){r, i, whole, r->span.file == home.file};
+        x->nwhole += whole;
+    }
+    qsort(p, x->n, sizeof *p, by_place);
+    x->note = TK_NEW_ARRAY(a, const tk_note_rec *, x->n + 1);
+    for (uint32_t i = 0; i < x->n; i++) {
+        x->note[i] = p[i].note;
+    }
+}
+
+// ---- The least time -----------------------------------------------------------------------------
+
+static bool is(const tk_note_rec *r, const char *id) { return strcmp(r->id, id) == 0; }
+
+static void find_times(explained *x) {
+    x->programs = -1;
+    for (uint32_t i = 0; i < x->n; i++) {
+        const tk_note_rec *r = x->note[i];
+        if (is(r, "launch")) {
+            x->programs = explain_number(r, "programs");
+        } else if (is(r, "work")) {
+            x->flops = explain_number(r, "flops");
+            x->flops64 = explain_number(r, "flops in f64");
+        } else if (is(r, "traffic") && tk_note_number_of(r, "least") && x->bytes >= 0) {
+            x->bytes += explain_number(r, "read by all") + explain_number(r, "written by all");
+            x->least_bytes += explain_number(r, "least");
+        } else if (is(r, "traffic")) {
+            x->bytes = -1;
+        }
+    }
+    x->bytes = x->programs < 0 ? -1 : x->bytes;
+    if (x->bytes >= 0) {
+        x->memory_seconds = x->least_bytes / x->gpu->bandwidth;
+        x->compute_seconds =
+            x->programs * (x->flops / x->gpu->flops + x->flops64 / x->gpu->flops64);
+    }
+}
+
+// ---- The call -----------------------------------------------------------------------------------
+
+static const char *formatted(tk_work *w, const explained *x, tkc_explain_format format) {
+    switch (format) {
+    case TKC_EXPLAIN_TEXT:
+        return explain_text(&w->arena, x);
+    case TKC_EXPLAIN_JSON:
+        return explain_json(&w->arena, x);
+    case TKC_EXPLAIN_SARIF:
+        return explain_sarif(&w->arena, x);
+    }
+    return NULL;
+}
+
+static void explain(tk_work *w, void *arg) {
+    const explain_call *c = arg;
+    explained x = {.sources = NULL};
+    if (!target_known(w, c->options->arch) || (x.gpu = find_gpu(w, c)) == NULL) {
+        return;
+    }
+    x.target = tk_target_find(c->options->arch);
+    if (!gpu_backend(w->config)) {
+        work_fail(w, TKC_ERROR_DEVICE, "no-gpu-backend", "this build has no GPU code generator");
+        return;
+    }
+    tk_unit *unit = unit_view(w, c->kernel);
+    tk_bound *b = bind_args(w, c->kernel, unit, c->args, c->nargs, c->sizes, c->nsizes, false);
+    tk_module *m = b ? compile_module(w, &w->arena, unit, b, NULL) : NULL;
+    if (!m) {
+        return;
+    }
+    tk_func *f = kernel_of(m);
+    const tk_ptx_opts o = options_for(w, c, f, b);
+    x.image = gpu_backend(w->config)(&w->arena, m, &o, &w->diags);
+    if (!x.image) {
+        TK_CHECK(&w->arena, w->diags.errors);
+        return;
+    }
+    x.sources = m->sources;
+    x.info = b->info;
+    x.f = f;
+    x.fact = o.facts;
+    sort_notes(&w->arena, m, &x);
+    find_times(&x);
+    const char *text = formatted(w, &x, c->options->format);
+    if (!text || !text_copy(w->config, text, strlen(text), c->out)) {
+        tk_fail_memory(&w->guard);
+    }
+}
+
+tkc_status tkc_kernel_explain(tkc_kernel *kernel, const tkc_explain_options *options,
+                              const tkc_arg *args, size_t nargs, const tkc_size *sizes,
+                              size_t nsizes, tkc_text *out, tkc_report **report) {
+    if (report) {
+        *report = NULL;
+    }
+    if (!kernel || !options || options->size < sizeof *options || !options->arch ||
+        (unsigned)options->format > TKC_EXPLAIN_SARIF || (!args && nargs) || (!sizes && nsizes) ||
+        !out || nargs == SIZE_MAX) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    out->at = NULL;
+    out->size = 0;
+    tk_work w;
+    work_init(&w, &kernel->program->context->config);
+    w.said = &kernel->program->said;
+    explain_call c = {kernel, options, args, nargs, sizes, nsizes, out};
+    tkc_status s = work_run(&w, explain, &c);
+    if (s != TKC_OK && s != TKC_ERROR_SOURCE) {
+        tkc_text_free(out);
+    }
+    return work_end(&w, s, report);
+}

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tkc explain` claims of kernels against what the simulator counts when it runs their code; its formats; @require."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TKC = os.environ["TKC"]
+FAILED = []
+FOLDER = tempfile.TemporaryDirectory()
+
+# file or text, kernel, options
+GATHER = """kernel pick<T: type>(x: in T[M, N], y: out T[M, 256]) grid (i in M) {
+    y[i, 0 +: 256] = x[i, 4 * iota(256)];
+}
+"""
+COLUMNS = """kernel columns<T: type>(x: in T[M, N], y: out T[N]) grid (j in cdiv(N, 64)) {
+    y[j * 64 +: 64] = reshape(sum(x[0 +: 64, j * 64 +: 64], axis = 0), [64]);
+}
+"""
+PLACES = """kernel places<T: type>(x: in T[M, N], y: out i32[M]) grid (i in M) {
+    y[i] = argmax(f32(x[i, 0 +: 4096]));
+}
+"""
+PAIRS = """kernel pairs<T: type>(x: in T[M, N], y: out T[M, N]) grid (i in M) {
+    let (a, b) = deinterleave(x[i, 0 +: 512]);
+    y[i, 0 +: 512] = concat(flip(b, axis = 0), a, axis = 0);
+}
+"""
+KERNELS = [
+    ("std/softmax.tk", "softmax", "--in x=randn(4,1024):bf16"),
+    ("std/softmax.tk", "softmax", "--in x=randn(3,4096):bf16"),
+    ("std/softmax.tk", "softmax", "--in x=randn(3,1000)"),
+    ("std/softmax.tk", "softmax", "--in x=randn(1,781)"),
+    ("std/softmax.tk", "softmax", "--in x=randn(2,10000)"),
+    ("std/norm.tk", "layernorm", "--in x=randn(4,4096):bf16 --in w=randn(4096):bf16 --in b=randn(4096):bf16"),
+    ("std/norm.tk", "layernorm", "--in x=randn(2,1000)"),
+    ("std/norm.tk", "rmsnorm", "--in x=randn(2,1024):f16 --in w=randn(1024):f16"),
+    ("std/transpose.tk", "transpose_matrix", "--in x=randn(128,192)"),
+    ("std/transpose.tk", "transpose_matrix", "--in x=randint(0,9,128,128):u8"),
+    ("std/transpose.tk", "transpose_matrix", "--in x=randn(128,64):bf16"),
+    ("std/scan.tk", "cumsum_rows", "--in x=randn(4,4096)"),
+    ("std/scan.tk", "cumsum_rows", "--in x=randn(4,1000) -D EXCLUSIVE=true"),
+    ("std/scan.tk", "cumsum_rows", "--in x=randn(3,10000)"),
+    ("std/activation.tk", "swiglu", "--in gate=randn(64,64) --in up=randn(64,64)"),
+    (PAIRS, "pairs", "--in x=randn(3,512)"),
+    (GATHER, "pick", "--in x=randn(3,1024)"),
+    (GATHER, "pick", "--in x=randn(3,1000):bf16"),
+]
+# What LLVM makes less of: only a part of the threads needs what all could read.
+AT_MOST = [
+    (PLACES, "places", "--in x=randn(3,4096)"),
+    (COLUMNS, "columns", "--in x=randn(64,256)"),
+]
+
+
+def check(condition, what):
+    if not condition:
+        FAILED.append(what)
+        print("FAIL", what)
+
+
+def tkc(*words, code=0):
+    done = subprocess.run([TKC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                          check=False, timeout=300, text=True)
+    check(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}: {done.stderr}")
+    return done.stdout, done.stderr
+
+
+def file_of(text):
+    if text.endswith(".tk"):
+        return text
+    path = pathlib.Path(FOLDER.name) / "k.tk"
+    path.write_text(text)
+    return str(path)
+
+
+def explained(file, *words, **how):
+    return json.loads(tkc("explain", file, "--format=json", *words, **how)[0])
+
+
+def counted(file, *words):
+    out = tkc("run", file, *words, "--device", "sim", "--counters=json")
+    for text in out:
+        for line in text.splitlines():
+            if line.startswith('{"kernel"'):
+                return json.loads(line)
+    raise AssertionError(f"no counters: {out}")
+
+
+def number(note, name):
+    return note["numbers"].get(name, 0)
+
+
+def totals(found):
+    notes = found["notes"]
+    (programs,) = [number(n, "programs") for n in notes if n["id"] == "launch"]
+    access = [n for n in notes if n["id"] == "access"]
+    across = [n for n in notes if "offset" in n["numbers"]]
+    for note in access:
+        check("sectors" in note["numbers"], f"sectors are not known: {note}")
+    for note in across:
+        check("wavefronts" in note["numbers"], f"wavefronts are not known: {note}")
+    return {name: programs * value for name, value in (
+        ("global_requests", sum(number(n, "requests") for n in access)),
+        ("global_sectors", sum(number(n, "sectors") for n in access)),
+        ("shared_requests", sum(number(n, "requests") for n in across)),
+        ("shared_wavefronts", sum(number(n, "wavefronts") for n in across)),
+        ("shared_conflicts", sum(number(n, "conflicts") for n in across)),
+        ("barrier_waits", found["warps"] * sum(number(n, "barriers") for n in notes)))}
+
+
+def against_simulator():
+    for text, kernel, options in KERNELS + AT_MOST:
+        words = ["--kernel", kernel, *options.split()]
+        found = explained(file_of(text), *words)
+        claimed, really = totals(found), counted(file_of(text), *words)["total"]
+        for name, value in claimed.items():
+            fits = value == really[name] or (value > really[name] and (text, kernel, options) in AT_MOST)
+            check(fits, f"{kernel} {options}: {name}: {value} claimed, {really[name]} counted")
+
+
+# ---- @require: attribute, body, options, the line that loses it (0: none) and a part of the reason
+
+ROWS = """%s
+kernel rows<T: type, N: int>(x: in T[M, N], w: in T[N], y: out T[M, N]) grid (i in M) {
+%s
+}
+"""
+COPY = "    y[i, 0 +: N] = x[i, 0 +: N];"
+SUM = "    let r = f32(x[i, 0 +: N]);\n    y[i, 0 +: N] = T(r / sum(r));"
+STRIDED = "    y[i, 0 +: N] =\n        x[i, 2 * iota(N)];"
+TURNED = "    let t = reshape(x[i, 0 +: N], [64, 64]);\n    y[i, 0 +: N] =\n        reshape(transpose(t), [N]);"
+SORTED = "    let r = x[i, 0 +: N];\n    y[i, 0 +: N] =\n        sort(r, axis = 0);"
+# A row that is carried from one iteration to the next, and changed in each.
+CARRIED = ("    var t = f32(x[i, 0 +: N]);\n    for k in 0 .. M {\n        t = t * sum(t) + cumsum(t, axis = 0);\n    }\n"
+           "    y[i, 0 +: N] = T(t);")
+F32, BF16 = "-D T=f32 -D N=4096 --dim M=8", "-D T=bf16 -D N=4096 --dim M=8"
+DEMANDS = [
+    ("vectorized", COPY, F32, 0, ""),
+    ("vectorized", SUM, BF16, 0, ""),
+    ("vectorized", STRIDED, F32, 4, "element by element, as the indices are not known to count up"),
+    ("vectorized", COPY.replace("0 +: N]", "1 +: N]"), F32, 3, "the place in the row is not known"),
+    ("no_spills", SUM, BF16, 0, ""),
+    ("no_spills", CARRIED, F32.replace("4096", "65536"), 3, "memory"),
+    ("max_registers(128)", SUM, BF16, 0, ""),
+    ("max_registers(16)", SUM, F32, 3, "a thread takes"),
+    ("max_shared(1KB)", SUM, BF16, 0, ""),
+    ("max_shared(1KB)", TURNED, F32, 4, "16384"),
+    ("no_bank_conflicts", SUM, F32, 0, ""),
+    ("no_bank_conflicts", TURNED, F32, 4, "wavefronts where"),
+    ("no_bank_conflicts", SORTED, F32, 5, "not counted"),
+    ("async_copy", COPY, F32, 3, "not built yet"),
+    ("tma", COPY, F32, 3, "not built yet"),
+    ("tensor_cores", COPY, F32, 2, "no dot"),
+]
+DOT = """@require(tensor_cores)
+kernel product(a: in f16[M, 64], b: in f16[64, N], y: out f32[M, N]) grid (i in cdiv(M, 64)) {
+    y[i * 64 +: 64, 0 +: 64] =
+        dot(a[i * 64 +: 64, 0 +: 64], b[0 +: 64, 0 +: 64]);
+}
+"""
+# A tensor that is read and written, from places that may overlap and begin anywhere.
+INOUT = """@require(vectorized)
+kernel shift<T: type>(x: inout T[M, N]) grid (i in M) {
+    x[i, 0 +: 1024] =
+        x[i, program_id(0) +: 1024];
+}
+"""
+
+
+def assembler():
+    return "none" not in [line for line in tkc("info")[0].splitlines() if line.startswith("assembler")][0]
+
+
+def demanded(name, text, options, line, why):
+    words = [file_of(text), "--arch", "sm_90a", *options.split()]
+    found = explained(words[0], "--arch", "sm_90a", *options.split(), code=1 if line else 0)
+    notes = [n for n in found["notes"] if n["id"] == "require"]
+    compiled = tkc(*words, "-o", os.path.join(FOLDER.name, "k.ptx"), code=1 if line else 0)[1]
+    if not line:
+        check([n["verdict"] for n in notes] == ["done"], f"{name}: {notes}")
+        return
+    check(all(n["verdict"] == "failed" for n in notes) and notes, f"{name}: {notes}")
+    lines = [n["line"] for n in notes]
+    check(line in lines, f"{name}: lost at {lines}, not {line}: {notes}")
+    check(any(why in n["text"] for n in notes), f"{name}: {notes}")
+    check(f"k.tk:{line}:" in compiled and f"'@require({name.replace('1KB', '1024')})' does not hold: " in compiled and "required here" in compiled,
+          f"{name}: {compiled}")
+
+
+def demands():
+    for name, body, options, line, why in DEMANDS:
+        if assembler() or name != "no_spills" and not name.startswith("max_registers"):
+            demanded(name, ROWS % (f"@require({name})", body), options + " --whole-rows", line, why)
+    demanded("tensor_cores", DOT, "--dim M=64 --dim N=64", 4, "no dot reaches the matrix units")
+    demanded("vectorized", INOUT, "-D T=f32 --dim M=8 --dim N=4096", 4, "alignment")
+    # Strides of which nothing is known.
+    error = tkc(file_of(ROWS % ("@require(vectorized)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
+    check("the last stride is not known to be 1" in error, error)
+    # All at once, each with its own line; and none of it on the CPU.
+    text = ROWS % ("@require(vectorized, async_copy, max_shared(64KB))", STRIDED)
+    error = tkc(file_of(text), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
+    check(error.count("[require-failed]") == 3, error)
+    tkc("check", file_of(text))
+    environment = dict(os.environ, TKC_PTXAS="")
+    words = [TKC, file_of(ROWS % ("@require(no_spills)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    check(done.returncode == 1 and "no assembler is at hand" in done.stderr, done.stderr)
+    run = ["run", words[1], "--in", "x=randn(2,64)", "--in", "w=randn(64)", "--device", "sim"]
+    tkc(*run)
+
+
+# ---- Formats
+
+def formats():
+    words = [file_of(ROWS % ("@require(vectorized)", STRIDED)), *F32.split()]
+    text, error = tkc("explain", *words, code=1)
+    check("k.tk:4: x[i, 2 * iota(N)];" in text and "[require-failed]" in error, text + error)
+    sarif = json.loads(tkc("explain", *words, "--format=sarif", code=1)[0])
+    check(sarif["version"] == "2.1.0" and len(sarif["runs"]) == 1, "version")
+    run = sarif["runs"][0]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    check(len(set(rules)) == len(rules), f"rules {rules}")
+    kinds = {"pass": "none", "informational": "none"}
+    for result in run["results"]:
+        check(rules[result["ruleIndex"]] == result["ruleId"], f"rule of {result}")
+        check(kinds.get(result["kind"], result["level"]) == result["level"], f"level of {result}")
+        check(result["level"] in ("none", "warning", "error") and result["message"]["text"], f"{result}")
+        for location in result["locations"]:
+            region = location["physicalLocation"]["region"]
+            check(1 <= region["startLine"] <= region["endLine"] and region["startColumn"] >= 1, f"{result}")
+            check(location["physicalLocation"]["artifactLocation"]["uri"], f"{result}")
+    levels = {(r["ruleId"], r["level"], r["locations"][0]["physicalLocation"]["region"]["startLine"])
+              for r in run["results"] if r["locations"]}
+    check(("access", "warning", 4) in levels and ("require", "error", 4) in levels, f"{levels}")
+    found = explained("std/softmax.tk", "--kernel", "softmax", "--in", "x=randn(65536,4096):bf16", "--gpu", "H200")
+    roof = found["roofline"]
+    check(roof["least_bytes"] == roof["bytes"] == 2 * 65536 * 4096 * 2, f"{roof}")
+    check(abs(roof["seconds"] - roof["bytes"] / 4800e9) < 1e-9, f"{roof}")
+    twice = explained("std/softmax.tk", "--kernel", "softmax", "--in", "x=randn(64,20000)")["roofline"]
+    check(twice["bytes"] == 3 * 64 * 20000 * 4 and twice["least_bytes"] == 2 * 64 * 20000 * 4, f"{twice}")
+    check("seconds" not in explained(*words[:1], "-D", "T=bf16", "-D", "N=512", code=1)["roofline"], "no sizes")
+    check([t["whole_rows"] for t in found["tensors"]] == [True, True], f"{found['tensors']}")
+    order = [(n["line"], n["column"]) for n in found["notes"] if n["line"] != found["line"]]
+    check(order == sorted(order), f"{order}")
+    tkc("explain", "std/softmax.tk", "--gpu", "H20", code=2)
+    tkc("explain", "std/softmax.tk", "--arch", "sm_9", code=2)
+    tkc("explain", code=2)
+
+
+if __name__ == "__main__":
+    if "LLVM" not in tkc("info")[0].split("code for GPUs")[1].splitlines()[0] or \
+            "none" in tkc("info")[0].split("code for GPUs")[1].splitlines()[0]:
+        print("no code for GPUs in this build")
+        sys.exit(0)
+    against_simulator()
+    demands()
+    formats()
+    sys.exit(len(FAILED) > 0)
