@@ -49,11 +49,27 @@ static unsigned passes(uint32_t mask, const uint64_t *at, uint32_t bytes, unsign
     return most;
 }
 
-void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes) {
-    const unsigned groups = bytes <= WORD ? 1 : bytes <= 2 * WORD ? 2 : 4, lanes = LANES / groups;
+// Each lane reads what the lane `apart` reads.
+static bool in_pairs(uint32_t mask, const uint64_t *at, unsigned apart) {
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        const unsigned other = lane ^ apart;
+        if ((mask >> lane & 1) && (mask >> other & 1) && at[lane] != at[other]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes,
+                         bool load) {
+    unsigned groups = bytes <= WORD ? 1 : bytes <= 2 * WORD ? 2 : 4;
     if (mask == 0) {
         return;
     }
+    if (groups > 1 && load && (in_pairs(mask, at, 1) || in_pairs(mask, at, 2))) {
+        groups /= 2;
+    }
+    const unsigned lanes = LANES / groups;
     for (unsigned k = 0; k < groups; k++) {
         const uint32_t all = (uint32_t)((UINT64_C(1) << lanes) - 1);
         unsigned words;

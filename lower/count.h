@@ -3,7 +3,8 @@
 //
 // Global memory: a request of a warp touches sectors of 32 bytes. Shared memory: a request takes
 // wavefronts, each of which serves 32 banks of 4 bytes; lanes with 8 bytes go in two halves, with
-// 16 in four quarters; one word read by several lanes is read once. `least` is what the same bytes
+// 16 in four quarters, of which two go as one where lanes read in pairs; one word read by several
+// lanes is read once. `least` is what the same bytes
 // would take if they stood side by side, so wavefronts beyond it are bank conflicts.
 //
 // Everything here is for notes and for demands on the code; no code follows from it.
@@ -22,7 +23,8 @@ typedef struct tk_requests {
 
 // The addresses of the lanes in `mask`, each with `bytes`.
 void tk_count_sectors(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes);
-void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes);
+void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes,
+                         bool load);
 
 // An access of a tensor, in program 0 (lower/sample.h). Where a size is not known everything is
 // inside, and rows are far apart and begin at a sector.

@@ -42,7 +42,7 @@ static uint64_t address(const side *s, uint32_t reg, uint32_t lane, uint32_t war
     return s->base + (uint64_t)(thread ^ tk_swizzle_apply(s->swizzle, number)) * s->bytes;
 }
 
-static void count_side(const side *s, owners o, tk_requests *to) {
+static void count_side(const side *s, owners o, bool load, tk_requests *to) {
     for (uint32_t w = s->from; w < s->to; w++) {
         for (uint32_t r = 0; r < 1U << s->l->regs && !(w & o.warps); r++) {
             uint64_t at[LANES];
@@ -52,7 +52,7 @@ static void count_side(const side *s, owners o, tk_requests *to) {
                 at[lane] = address(s, r, lane, w);
             }
             if (!(r & s->run.mask)) {
-                tk_count_wavefronts(to, mask, at, s->bytes << s->run.n);
+                tk_count_wavefronts(to, mask, at, s->bytes << s->run.n, load);
             }
         }
     }
@@ -74,12 +74,12 @@ static owners copies_of(const tk_layout *l) {
 
 static void spill(across *a, const tk_layout *l, tk_dtype t, uint64_t base) {
     const side s = side_of(a, l, t, base);
-    count_side(&s, copies_of(l), &a->out.written);
+    count_side(&s, copies_of(l), false, &a->out.written);
 }
 
 static void fetch(across *a, const tk_layout *l, tk_dtype t, uint64_t base) {
     const side s = side_of(a, l, t, base);
-    count_side(&s, (owners){0, 0}, &a->out.read);
+    count_side(&s, (owners){0, 0}, true, &a->out.read);
 }
 
 // ---- Moves --------------------------------------------------------------------------------------
@@ -94,9 +94,9 @@ static void move(across *a, const tk_moving *m) {
         s.at = x->at;
         s.swizzle = swizzle;
         if (i < sources) {
-            count_side(&s, copies_of(&x->l), &a->out.written);
+            count_side(&s, copies_of(&x->l), false, &a->out.written);
         } else {
-            count_side(&s, (owners){0, 0}, &a->out.read);
+            count_side(&s, (owners){0, 0}, true, &a->out.read);
         }
     }
     a->out.barriers = 1;
@@ -126,7 +126,7 @@ static void read_parts(across *a, const side *s, uint32_t count, uint32_t n) {
     for (uint32_t w = 0; w < count; w += together) {
         part.base = s->base + (uint64_t)w * n * s->bytes;
         part.bytes = s->bytes * together;
-        count_side(&part, (owners){0, 0}, &a->out.read);
+        count_side(&part, (owners){0, 0}, true, &a->out.read);
     }
 }
 
@@ -141,7 +141,7 @@ static void warps_of_reduction(across *a, const tk_reduction *r, tk_dtype t, uin
         s.from = w;
         s.to = w + 1;
         s.base = start + (uint64_t)gathered(w, bits) * n * s.bytes;
-        count_side(&s, o, &a->out.written);
+        count_side(&s, o, false, &a->out.written);
     }
 }
 
@@ -174,7 +174,7 @@ static void row(uint64_t base, tk_dtype t, tk_requests *to) {
     for (uint32_t lane = 0; lane < LANES; lane++) {
         at[lane] = base + (uint64_t)lane * bytes;
     }
-    tk_count_wavefronts(to, UINT32_MAX, at, bytes);
+    tk_count_wavefronts(to, UINT32_MAX, at, bytes, false); // none reads what another does
 }
 
 // Whether a step behind bit k of the line uses the total of register r. What comes last in the line
@@ -255,9 +255,9 @@ static void handed_on(across *a, const tk_scratch *x) {
     for (unsigned i = 0; i < LANES; i++) {
         all[i] = a->base;
     }
-    tk_count_wavefronts(&a->out.written, 1, at, (uint32_t)tk_dtype_size(t->dtype));
+    tk_count_wavefronts(&a->out.written, 1, at, (uint32_t)tk_dtype_size(t->dtype), false);
     for (uint32_t w = 0; w < a->warps; w++) {
-        tk_count_wavefronts(&a->out.read, UINT32_MAX, all, (uint32_t)tk_dtype_size(t->dtype));
+        tk_count_wavefronts(&a->out.read, UINT32_MAX, all, (uint32_t)tk_dtype_size(t->dtype), true);
     }
 }
 

@@ -48,8 +48,19 @@ static void waves(uint64_t step, uint32_t bytes, uint32_t mask, uint64_t units, 
     uint64_t at[LANES];
     tk_requests r = {0, 0, 0};
     lanes(at, 0, step);
-    tk_count_wavefronts(&r, mask, at, bytes);
+    tk_count_wavefronts(&r, mask, at, bytes, false);
     expect(&r, mask != 0, units, least);
+}
+
+// What all lanes read from one place, and lanes in pairs.
+static void reads(uint64_t step, unsigned apart, uint32_t bytes, uint64_t units, uint64_t least) {
+    uint64_t at[LANES];
+    tk_requests r = {0, 0, 0};
+    for (unsigned i = 0; i < LANES; i++) {
+        at[i] = (i & ~apart) * step;
+    }
+    tk_count_wavefronts(&r, UINT32_MAX, at, bytes, true);
+    expect(&r, 1, units, least);
 }
 
 Test(count, wavefronts) {
@@ -66,6 +77,12 @@ Test(count, wavefronts) {
     waves(128, 16, UINT32_MAX, 32, 4);
     waves(128, 4, 1, 1, 1);
     waves(128, 4, 0, 0, 0);
+    reads(16, 0, 16, 4, 4);
+    reads(16, 1, 16, 2, 2);
+    reads(16, 2, 16, 2, 2);
+    reads(0, 0, 16, 2, 2);
+    reads(8, 1, 8, 1, 1);
+    reads(4, 1, 4, 1, 1);
 }
 
 // ---- The first program --------------------------------------------------------------------------
