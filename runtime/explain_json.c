@@ -24,7 +24,7 @@ static void set_named(json_t *o, const char *name, json_t *value, bool *ok) {
 }
 
 static json_t *number(double x) {
-    const bool whole = x == (double)(json_int_t)x && x < 1e15 && x > -1e15;
+    const bool whole = x < 1e15 && x > -1e15 && x == (double)(json_int_t)x;
     return whole ? json_integer((json_int_t)x) : json_real(x);
 }
 

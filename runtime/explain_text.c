@@ -61,8 +61,7 @@ static void tensors(tk_buf *b, const explained *x) {
 }
 
 static void roofline(tk_buf *b, const explained *x) {
-    tk_buf_fmt(b,
-               "  at least on an %s (%.0f GB/s, %.4g TFLOP/s in f32, %.4g in f64): ", x->gpu->name,
+    tk_buf_fmt(b, "  at least, on %s (%.0f GB/s, %.4g TFLOP/s in f32, %.4g in f64): ", x->gpu->name,
                x->gpu->bandwidth / 1e9, x->gpu->flops / 1e12, x->gpu->flops64 / 1e12);
     if (x->bytes < 0) {
         tk_buf_str(b, "not known without the sizes (--in, --dim) and loops of known length\n");
@@ -156,8 +155,8 @@ const char *explain_text(tk_arena *a, const explained *x) {
     if (s) {
         tk_line_col(s, x->kernel.begin, &line, &column);
     }
-    tk_buf_fmt(&b, "%s:%u: kernel %s for %s, %u warps\n", s ? s->name : "?", line, x->info->name,
-               x->target->name, x->image->threads / 32);
+    tk_buf_fmt(&b, "%s:%u: kernel %s for %s, %u warp%s\n", s ? s->name : "?", line, x->info->name,
+               x->target->name, x->image->threads / 32, x->image->threads == 32 ? "" : "s");
     tensors(&b, x);
     roofline(&b, x);
     memory_map(&b, x);
