@@ -134,14 +134,15 @@ static int launch_array(bench *b) {
     return b->driver.launch(b->bare, 1, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
 }
 
-static int launch_prepared(bench *b) { return tkc_prepared_launch(b->prepared, NULL, NULL); }
+static int launch_prepared(bench *b) { return (int)tkc_prepared_launch(b->prepared, NULL, NULL); }
 
 static int launch_ahead(bench *b) {
-    return six(&b->tensor[0], &b->tensor[1], &b->tensor[2], &b->tensor[3], 2.0f, 3, NULL, NULL);
+    return (int)six(&b->tensor[0], &b->tensor[1], &b->tensor[2], &b->tensor[3], 2.0f, 3, NULL,
+                    NULL);
 }
 
 static int launch_plain(bench *b) {
-    return tkc_launch(b->kernel, b->device, b->arg, 6, NULL, NULL);
+    return (int)tkc_launch(b->kernel, b->device, b->arg, 6, NULL, NULL);
 }
 
 typedef struct kind {

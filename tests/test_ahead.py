@@ -171,6 +171,10 @@ def project(driver):
     """examples/embed outside the tree, against an installation."""
     prefix, outside = FOLDER / "prefix", FOLDER / "outside"
     execute(["cmake", "--install", BUILD, "--prefix", prefix])
+    for name in ("share/man/man1/tkc.1", "share/man/man3/libtkc.3", "share/man/man3/libtkcrt.3", "share/man/man7/tkc.7",
+                 "share/bash-completion/completions/tkc", "share/zsh/site-functions/_tkc", "share/vim/vimfiles/syntax/tk.vim",
+                 "share/vim/vimfiles/ftdetect/tk.vim", "include/tkc.h", "include/tkc_rt.h", "bin/tkc"):
+        check((prefix / name).is_file(), f"{name} is not installed")
     shutil.copytree(SOURCE / "examples" / "embed", outside)
     generators = [["-G", "Unix Makefiles"]] + ([["-G", "Ninja"]] if shutil.which("ninja") else [])
     for number, generator in enumerate(generators):

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char source[] =
@@ -488,4 +489,73 @@ Test(ahead, targets) {
     tkc_report_destroy(e.report);
     tkc_context_destroy(e.g.context);
     tkc_config_destroy(e.g.config);
+}
+
+// ---- Want of memory
+
+typedef struct budget {
+    long left; // allocations until one fails; below 0: none does
+    long live;
+} budget;
+
+static void *take(void *user, size_t size) {
+    budget *b = user;
+    if (b->left == 0) {
+        return NULL;
+    }
+    b->left -= b->left > 0;
+    b->live++;
+    return malloc(size);
+}
+
+static void give(void *user, void *block) {
+    budget *b = user;
+    b->live--;
+    free(block);
+}
+
+static tkc_status make_all(env *e, tkc_report **r) {
+    static const tkc_ahead_options o = {.size = sizeof o, .arch = both, .narch = 2};
+    tkc_arg args[6] = {[0 ... 3] = {.kind = TKC_ARG_UNKNOWN}, [5] = {.kind = TKC_ARG_UNKNOWN}};
+    tkc_text text = {NULL, 0};
+    tkc_status s = tkc_ahead_create(e->g.context, &o, &e->ahead, r);
+    s = s ? s : tkc_ahead_add(e->ahead, NULL, e->g.kernel, args, 6, NULL, 0, r);
+    for (int form = 0; form <= TKC_AHEAD_HEADER && s == TKC_OK; form++) {
+        tkc_report_destroy(*r); // a warning: no assembler
+        s = tkc_ahead_write(e->ahead, (tkc_ahead_form)form, "k.h", &text, r);
+        tkc_text_free(&text);
+    }
+    tkc_ahead_destroy(e->ahead);
+    e->ahead = NULL;
+    return s;
+}
+
+// Each allocation fails once: said, nothing is left, and the next time all is well.
+Test(ahead, want_of_memory) {
+    static const tkc_define d[] = {{"T", "f32"}, {"D", "8"}};
+    budget b = {-1, 0};
+    env e = env_config();
+    tkc_config_allocator(e.g.config, take, give, &b);
+    env_program(&e, source, NULL);
+    tkc_ahead_destroy(e.ahead);
+    e.ahead = NULL;
+    cr_assert_eq(tkc_kernel_create(e.g.program, "axpy", d, 2, &e.g.kernel, NULL), TKC_OK);
+    bool done = false;
+    for (long n = 0; !done && n < 5000; n++) {
+        tkc_report *r = NULL;
+        long live = b.live;
+        b.left = n;
+        tkc_status s = make_all(&e, &r);
+        done = s == TKC_OK;
+        cr_expect(done ? n > 50 : s == TKC_ERROR_MEMORY, "allocation %ld: %d", n, (int)s);
+        b.left = -1;
+        tkc_report_destroy(r);
+        cr_expect_eq(b.live, live, "allocation %ld: %ld blocks are left", n, b.live - live);
+    }
+    cr_expect(done);
+    tkc_kernel_destroy(e.g.kernel);
+    tkc_program_destroy(e.g.program);
+    tkc_context_destroy(e.g.context);
+    tkc_config_destroy(e.g.config);
+    cr_expect_eq(b.live, 0, "%ld", b.live);
 }
