@@ -336,7 +336,8 @@ static bool module_attr(tk_irparse *p) {
         int64_t *to;
     } number[] = {{"warps", &a->warps},         {"stages", &a->stages},
                   {"cluster", &a->cluster},     {"producers", &a->producers},
-                  {"consumers", &a->consumers}, {"shared", &p->m->shared}};
+                  {"consumers", &a->consumers}, {"packed", &p->m->packed},
+                  {"shared", &p->m->shared}};
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
         if (tk_irp_accept(p, number[i].name)) {
             return tk_irp_expect(p, "=") && tk_irp_int(p, number[i].to);

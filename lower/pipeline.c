@@ -6,8 +6,10 @@
 
 // PASS(name, what it takes, what it does, why it stands here)
 #define PIPELINE(PASS)                                                                             \
+    PASS(pack, TK_TAKES_TILE, "lets small programs share a block",                                 \
+         "first: what follows sees tiles with an axis of programs as any others")                  \
     PASS(pad, TK_TAKES_TILE, "makes the extents of tiles powers of two",                           \
-         "first: all others may count on it, and masks are made once by those that follow")        \
+         "before the others, which may count on it and make the masks that it makes once")         \
     PASS(chunk, TK_TAKES_TILE, "makes work on large tiles loops over parts of them",               \
          "before expand: what functions are made of then stands in the loops")                     \
     PASS(expand, TK_TAKES_TILE, "makes math functions sequences of exact ops",                     \

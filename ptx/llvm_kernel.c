@@ -303,6 +303,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->param_bytes = s.bytes;
     image->threads = e->warps * 32;
     image->shared = (uint32_t)e->m->shared;
+    image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;
     image->ndebug = e->sites.list.n;
     image->debug = e->sites.list.at;
 }

@@ -13,7 +13,7 @@
 // The fixed part: sizes of the parts that follow, and numbers.
 typedef struct head {
     uint32_t kernel, arch; // lengths
-    uint32_t threads, shared, ngrid, nslot, param_bytes, ndebug;
+    uint32_t threads, shared, ngrid, packed, nslot, param_bytes, ndebug;
     uint32_t has_cubin;
     uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
@@ -42,6 +42,7 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     h.threads = i->threads;
     h.shared = i->shared;
     h.ngrid = i->ngrid;
+    h.packed = i->packed;
     h.nslot = i->nslot;
     h.param_bytes = i->param_bytes;
     h.ndebug = i->ndebug;
@@ -155,6 +156,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
     i->threads = h.threads;
     i->shared = h.shared;
     i->ngrid = h.ngrid;
+    i->packed = h.packed;
     i->nslot = h.nslot;
     i->param_bytes = h.param_bytes;
     i->report = h.report;
@@ -182,7 +184,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
 
 // A slot that points nowhere would be our own fault, and silent.
 static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
-    TK_CHECK(&w->arena, i->kernel && i->arch && (i->ptx || i->cubin) && i->threads > 0);
+    TK_CHECK(&w->arena, i->kernel && i->arch && (i->ptx || i->cubin) && i->threads > 0 && i->packed > 0);
     TK_CHECK(&w->arena, i->ngrid <= TK_MAX_GRID);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];

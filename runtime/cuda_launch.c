@@ -17,7 +17,8 @@ static tk_exec_tensor *shapes(const launch *l) {
     return t;
 }
 
-// Programs are blocks of one dimension, of which there may be 2^31 - 1.
+// Programs are blocks of one dimension, of which there may be 2^31 - 1; a block may have several
+// along axis 0, whose count is then that of blocks.
 static bool count_programs(const launch *l, const gpu_variant *v, tk_exec_env *env,
                            uint32_t *programs) {
     tk_work *w = l->work;
@@ -41,6 +42,11 @@ static bool count_programs(const launch *l, const gpu_variant *v, tk_exec_env *e
                   "the grid has %lld programs (%s); a GPU takes at most %d", (long long)total,
                   tk_buf_text(&b), INT32_MAX);
         return false;
+    }
+    if (total && v->image->packed > 1) {
+        const int64_t n = v->image->packed, blocks = (env->grid[0] + n - 1) / n;
+        total = total / env->grid[0] * blocks;
+        env->grid[0] = blocks;
     }
     *programs = (uint32_t)total;
     return true;
