@@ -230,11 +230,10 @@ static void store_operands(view *w) {
 void tk_pack_view(tk_packer *p, tk_op *op) {
     view w = {.p = p,
               .op = op,
-              .type = tk_pack_type(p, tk_view_type(p->f, op)),
+              .type = tk_view_type(p->f, op),
               .rank = tk_value_type(p->f, op->opnd[0])->rank};
-    if (op->code == TK_OP_STORE && tk_pack_varies(p, op->opnd[1 + w.rank])) {
-        w.type = tk_view_type(p->f, op); // it has the axis already
-    }
+    const bool has_axis = op->code == TK_OP_STORE && tk_pack_varies(p, op->opnd[1 + w.rank]);
+    w.type = has_axis ? w.type : tk_pack_type(p, w.type);
     if (plain(&w)) {
         to_lines(&w);
     } else {

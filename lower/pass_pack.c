@@ -14,14 +14,16 @@
 // A block starts in a fixed time, in which a GPU could have read 2 KB. So programs that read less
 // are put together until they read 4 KB (bench/NOTES.md). Each value that differs between them gets
 // an axis of programs (pack.h), and all else follows: the loads of neighbours join where they
-// touch, since a layout knows the axis as any other.
+// touch, since a layout knows the axis as any other. How much a program with a loop reads is not
+// known: such programs fill the lanes of a warp and no more, lest too few blocks are left.
+
 #include "lower/pack.h"
 #include "lower/pad.h"
 #include "lower/views.h"
 
 #include <string.h>
 
-enum { ENOUGH = 2048, WANTED = 4096, MOST_ELEMENTS = 2048 };
+enum { ENOUGH = 2048, WANTED = 4096, MOST_ELEMENTS = 2048, LANES = 32 };
 
 // ---- What varies --------------------------------------------------------------------------------
 
@@ -153,13 +155,20 @@ static int64_t largest_tile(const tk_func *f) {
     return most;
 }
 
+static void find_loop(void *user, tk_op *op) {
+    bool *found = user;
+    *found = *found || op->code == TK_OP_FOR || op->code == TK_OP_WHILE;
+}
+
 // How many programs share a block: 1 where one is enough for it.
 static int64_t programs(const tk_pass_ctx *c, const tk_func *f) {
     const uint64_t bytes = tk_streamed_bytes(c->scratch, f);
     const int64_t elements = largest_tile(f);
+    bool loops = false;
+    tk_func_walk((tk_func *)(uintptr_t)f, find_loop, &loops);
+    const int64_t most = (loops ? LANES : MOST_ELEMENTS) / elements;
     int64_t n = 1;
-    while (bytes && bytes < ENOUGH && 2 * n * (int64_t)bytes <= WANTED &&
-           2 * n * elements <= MOST_ELEMENTS) {
+    while (bytes && bytes < ENOUGH && 2 * n * (int64_t)bytes <= WANTED && 2 * n <= most) {
         n *= 2;
     }
     return n;

@@ -184,7 +184,8 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
 
 // A slot that points nowhere would be our own fault, and silent.
 static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
-    TK_CHECK(&w->arena, i->kernel && i->arch && (i->ptx || i->cubin) && i->threads > 0 && i->packed > 0);
+    TK_CHECK(&w->arena,
+             i->kernel && i->arch && (i->ptx || i->cubin) && i->threads > 0 && i->packed > 0);
     TK_CHECK(&w->arena, i->ngrid <= TK_MAX_GRID);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];

@@ -75,7 +75,8 @@ def program(seed):
     """A program, its text with warps, and how its tensors lie on each device."""
     most, least = (16384, 4096) if seed % 17 == 0 else (4096, 1) if seed % 7 == 0 else (1024, 1)
     p = random_programs.generate(seed, pow2=seed % 5 < 3, math=seed % 4 == 0, most=most, least=least)
-    p.source = tkclib.with_warps(p.source, WARPS[seed % 6])
+    if seed % 4 != 3:  # the others as the compiler chooses, which may make small ones share a block
+        p.source = tkclib.with_warps(p.source, WARPS[seed % 6])
     layouts = [p.r.choice(("dense",) * 4 + LAYOUTS) for _ in p.arguments]
     return p, layouts, ["dense"] * len(layouts) if seed % 2 else layouts
 
@@ -94,7 +95,7 @@ def compare(seed, source=None):
         launch(kernel, tkclib.DEVICE, p, got)
         for a in p.arguments:
             why = differ(got[a.name].array.bits, want[a.name].array.bits, a.dtype, apart(p.applied.get(a.name), a.dtype))
-            assert not why, f"{WARPS[seed % 6]} warps, {a.name} ({a.dtype}): {why}"
+            assert not why, f"{WARPS[seed % 6] if seed % 4 != 3 else 'chosen'} warps, {a.name} ({a.dtype}): {why}"
     finally:
         kernel.close()
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs programs of tests/random_programs.py on the executor at each level of the compiler, and
 // compares bits, a NaN for a NaN (functions with an error bound: within some units in the last
-// place): as built, after the tile passes, padded, in parts of few elements, and staged for several
-// numbers of warps, where its PTX is made as well, and no barrier may be one too many.
+// place): as built, after the tile passes, packed and padded, in parts of few elements, and staged
+// for several numbers of warps and for the compiler's own, where its PTX is made as well, and no
+// barrier may be one too many.
 //
 //     levels [-p FOLDER] STEM ...     STEM.tk and STEM.arg; -p: writes the PTX to FOLDER
 //
@@ -331,7 +332,7 @@ static verdict judge(program *p) {
     }
     w.level = PADDED;
     v = run(p, &w);
-    if (v != OK || !same(p, "padded")) {
+    if (v != OK || !same(p, "packed and padded")) {
         return FAILED;
     }
     w.level = CHUNKED;
@@ -342,11 +343,11 @@ static verdict judge(program *p) {
         return FAILED;
     }
     w.level = LAID;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         char what[64];
-        w.warps = warps[(p->number + i * 3) % 6];
+        w.warps = i == 2 ? 0 : warps[(p->number + i * 3) % 6]; // 0: as the compiler chooses
         w.arch = arch[(p->number / 2 + i) % 2];
-        w.thread_elems = i;
+        w.thread_elems = i == 1;
         v = run(p, &w);
         snprintf(what, sizeof what, "laid out, %d warps", w.warps);
         if (v == OK && !same(p, what)) {

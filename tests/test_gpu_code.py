@@ -240,6 +240,27 @@ def check_guards(assembler):
         check(re.search(r"done: .*\[registers-bounded\]", notes), f"guards: {notes}")
 
 
+APART = """kernel apart(x: in f32[M, 64], y: inout f32[64]) grid (i in M) { atomic_add(y[0 +: 64], x[i, 0 +: 64]); }
+kernel together(x: in f32[M, 64], y: out f32[64]) grid (i in M) { y[0 +: 64] = x[i, 0 +: 64]; }
+kernel chosen(x: in f32[M, 64], y: out f32[M, 64]) grid (i in M) { if i > 3 { y[i, 0 +: 64] = x[i, 0 +: 64]; } }
+kernel turns(x: in f32[M, 64], y: out f32[M, 64]) grid (i in M) { for j in 0 .. i { y[i, j] = x[i, j]; } }
+kernel large(x: in bf16[M, 1024], y: out bf16[M, 1024]) grid (i in M) { y[i, 0 +: 1024] = x[i, 0 +: 1024]; }
+kernel small(x: in bf16[M, 64], y: out bf16[M, 64]) grid (i in M) { y[i, 0 +: 64] = x[i, 0 +: 64] - max(x[i, 0 +: 64]); }
+@warps(1) kernel fixed(x: in bf16[M, 64], y: out bf16[M, 64]) grid (i in M) { y[i, 0 +: 64] = x[i, 0 +: 64]; }
+"""
+
+
+def check_packing():
+    """Small programs share a block; where they cannot, a note says why."""
+    (FOLDER / "apart.tk").write_text(APART, encoding="utf-8")
+    for name, text in (("apart", "missed: .*it has atomics"), ("together", "missed: .*where all do it"), ("chosen", "missed: .*which way is taken"),
+                       ("turns", "missed: .*how often a loop runs"), ("large", None), ("small", "done: .*programs 32"), ("fixed", None)):
+        notes = "\n".join(x for x in tkc("apart.tk", "--kernel", name, "--emit=notes", "--arch", "sm_80")[0].splitlines() if x.endswith("[packed]"))
+        check(re.search(text, notes) if text else not notes, f"{name}: {notes}")
+    ptx, _ = tkc("apart.tk", "--kernel", "small", "--emit=ptx", "--arch", "sm_80", "--contiguous")
+    check(VECTOR_LOAD.search(ptx) and "bar.sync" not in ptx, "packed rows: vectors, and shuffles alone")
+
+
 def check_longest_rows():
     """The shipped row kernels at the greatest size there is: a power of two next to it is none."""
     for file, names in (("softmax", ("softmax", "log_softmax")), ("norm", ("layernorm", "rmsnorm")), ("cross_entropy", ("cross_entropy",)),
@@ -394,7 +415,7 @@ kernel k(x: in i32[16], y: in i64[8, 2, 32], a: out i32[16], v: out i64[8, 2, 32
 def check_negation():
     """ptxas of CUDA 12.6 to 13.3 loses a sign in min(min(a, -b), c): it must see neither a negation nor a subtraction from 0."""
     for t, minus in (("i32", "-x[1, i]"), ("u32", "(u32(0) - x[1, i])"), ("i16", "-x[1, i]"), ("u16", "(u16(0) - x[1, i])")):
-        (FOLDER / "neg.tk").write_text(f"kernel k(x: in {t}[3, N], y: out {t}[N]) grid (i in N) {{\n"
+        (FOLDER / "neg.tk").write_text(f"@warps(1) kernel k(x: in {t}[3, N], y: out {t}[N]) grid (i in N) {{\n"
                                        f"    y[i] = min(min(x[0, i], {minus}), x[2, i]);\n}}\n", encoding="utf-8")
         ptx, _ = tkc("neg.tk", "--arch", "sm_90a", "--emit=ptx")
         bits = t[1:]
@@ -593,6 +614,7 @@ def main():
     check_guards(assembler)
     check_growth()
     check_longest_rows()
+    check_packing()
     if assembler:
         check_assembling("sm_80")
         print(f"{len(jobs)} kernels compiled, {len(jobs) // 2} of them assembled")
