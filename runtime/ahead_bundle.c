@@ -188,6 +188,7 @@ static tk_bundle_image put_image(writer *x, const tk_target *t, uint32_t which, 
                            .variant = which,
                            .threads = i->threads,
                            .shared = i->shared,
+                           .packed = i->packed,
                            .param_bytes = i->param_bytes,
                            .nslot = i->nslot};
     tk_bundle_slot *slot = TK_NEW_ARRAY(&x->w->arena, tk_bundle_slot, i->nslot + 1);

@@ -87,6 +87,7 @@ typedef struct tk_bundle_image {
     uint32_t kernel; // entry name
     uint32_t variant;
     uint32_t threads, shared, param_bytes;
+    uint32_t packed;            // programs along grid axis 0 that a block runs
     uint32_t nslot, slot;       // tk_bundle_slot
     uint32_t cubin, cubin_size; // 0: none
     uint32_t ptx, ptx_size;     // without the 0 at its end

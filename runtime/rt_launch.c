@@ -35,7 +35,14 @@ static void store_i32(unsigned char *at, int64_t x) {
     memcpy(at, &y, sizeof y);
 }
 
-static void store_slot(const rt_args *a, const tk_bundle_slot *s, unsigned char *block) {
+// Blocks along a grid axis: along the first, one may run several programs.
+static int64_t blocks_along(const rt_args *a, const tk_bundle_image *i, uint32_t axis) {
+    const int64_t n = axis == 0 ? i->packed : 1;
+    return n > 1 ? (a->count[axis] + n - 1) / n : a->count[axis];
+}
+
+static void store_slot(const rt_args *a, const tk_bundle_image *i, const tk_bundle_slot *s,
+                       unsigned char *block) {
     unsigned char *at = block + s->offset;
     switch ((tk_slot_kind)s->kind) {
     case TK_SLOT_ADDRESS:
@@ -51,7 +58,7 @@ static void store_slot(const rt_args *a, const tk_bundle_slot *s, unsigned char 
         tk_const_store(a->scalar[s->param], at);
         return;
     case TK_SLOT_GRID:
-        store_i32(at, a->count[s->param]);
+        store_i32(at, blocks_along(a, i, s->param));
         return;
     case TK_SLOT_DEBUG: // code compiled ahead is never for debugging
         return;
@@ -64,14 +71,17 @@ static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *cod
     unsigned char block[TK_BUNDLE_BLOCK];
     memset(block, 0, i->param_bytes);
     for (uint32_t k = 0; k < i->nslot; k++) {
-        store_slot(a, &slot[k], block);
+        store_slot(a, i, &slot[k], block);
     }
     size_t bytes = i->param_bytes;
     void *extra[] = {(void *)(uintptr_t)CU_EXTRA_BUFFER, block, (void *)(uintptr_t)CU_EXTRA_SIZE,
                      &bytes, (void *)(uintptr_t)CU_EXTRA_END};
+    uint32_t blocks = a->programs;
+    if (blocks && i->packed > 1) {
+        blocks = (uint32_t)(blocks / a->count[0] * blocks_along(a, i, 0));
+    }
     cu_function f = atomic_load_explicit(&code->function, memory_order_relaxed);
-    return scope->driver->launch(f, a->programs, 1, 1, i->threads, 1, 1, i->shared, stream, NULL,
-                                 extra);
+    return scope->driver->launch(f, blocks, 1, 1, i->threads, 1, 1, i->shared, stream, NULL, extra);
 }
 
 // ---- The launch

@@ -98,6 +98,7 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
     l.i->demand = the_backend.demand;
     l.i->unassembled = the_backend.unassembled;
     l.i->threads = 128;
+    l.i->packed = the_backend.packed ? the_backend.packed : 1;
     l.i->shared = the_backend.shared;
     l.i->nslot = l.slots.n;
     l.i->slot = l.slots.at;

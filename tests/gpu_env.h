@@ -28,6 +28,7 @@ typedef struct fake_backend {
     bool unassembled;         // says that the assembler could not be run
     tk_tensor_facts facts[8]; // of the last kernel's parameters
     char arch[16];
+    uint32_t packed; // programs of a block; 0: one
 } fake_backend;
 extern fake_backend the_backend;
 tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags);

@@ -144,7 +144,7 @@ static void same_launch(env *e, const given *g) {
     cr_expect_str_eq(f->image, image);
 }
 
-Test(ahead, launches_as_tkc_launch) {
+static void same_launches(void) {
     env e = env_open(NULL);
     tkc_report *r = NULL;
     cr_assert_eq(tkc_device_open(e.g.context, "cuda", &e.g.device, &r), TKC_OK);
@@ -165,6 +165,13 @@ Test(ahead, launches_as_tkc_launch) {
     g.x.dim[0] = g.y.dim[0] = 0;
     same_launch(&e, &g);
     env_close(&e);
+}
+
+Test(ahead, launches_as_tkc_launch) { same_launches(); }
+
+Test(ahead, launches_packed_programs_as_tkc_launch) {
+    the_backend.packed = 16;
+    same_launches();
 }
 
 // Every variant and target: what the launch of such tensors would have compiled, byte for byte.

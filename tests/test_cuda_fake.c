@@ -179,16 +179,16 @@ Test(cuda, parameters) {
     gpu_close(&e);
 }
 
-static const char mixed[] =
-    "kernel k<BM: int = 16, BN: int = 16>(flag: bool, x: in f16[M, N], n: i64, y: out f16[M, N],\n"
-    "                       h: f16, bias: in f16[N] = none, c: i8 = 3)\n"
-    "    grid (i in cdiv(M, BM), j in cdiv(N, BN))\n"
-    "{\n"
-    "    var t = x[i * BM +: BM, j * BN +: BN];\n"
-    "    if given(bias) { t = t + bias[j * BN +: BN]; }\n"
-    "    if flag { t = t * h + f16(n + i64(c)); }\n"
-    "    y[i * BM +: BM, j * BN +: BN] = t;\n"
-    "}\n";
+static const char mixed[] = "@warps(4) kernel k<BM: int = 16, BN: int = 16>(flag: bool, x: in "
+                            "f16[M, N], n: i64, y: out f16[M, N],\n"
+                            "                       h: f16, bias: in f16[N] = none, c: i8 = 3)\n"
+                            "    grid (i in cdiv(M, BM), j in cdiv(N, BN))\n"
+                            "{\n"
+                            "    var t = x[i * BM +: BM, j * BN +: BN];\n"
+                            "    if given(bias) { t = t + bias[j * BN +: BN]; }\n"
+                            "    if flag { t = t * h + f16(n + i64(c)); }\n"
+                            "    y[i * BM +: BM, j * BN +: BN] = t;\n"
+                            "}\n";
 
 static const unsigned char *param_at(const gpu_env *e, size_t at) {
     return e->fake->launch.params + at;
