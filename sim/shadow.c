@@ -517,7 +517,7 @@ void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t off
 static bool outlives(const struct tk_sim_shadow *s, const tk_sim_block *b, const row *past,
                      record r) {
     bool agent = r.thread >= s->threads - AGENTS;
-    bool other = exists(s, r) && !agent && r.thread / TK_SIM_LANES / b->nwarp != b->rank;
+    bool other = exists(s, r) && !agent && (uint32_t)r.thread / TK_SIM_LANES / b->nwarp != b->rank;
     return other && r.epoch == s->epoch && past->known[r.thread] < r.clock;
 }
 
