@@ -45,33 +45,76 @@ static void times(const tk_recorder *r, tk_note_rec *n) {
 
 // ---- Accesses -----------------------------------------------------------------------------------
 
-// Over all executions: all but the last are as the first.
-static double over_all(const tk_recorder *r, uint64_t first, uint64_t last) {
-    return r->times < 1 ? (double)first : (r->times - 1) * (double)first + (double)last;
+typedef struct amount {
+    double moved, requests, sectors, least;
+} amount;
+
+static amount plus(amount a, double times, amount b) {
+    return (amount){a.moved + times * b.moved, a.requests + times * b.requests,
+                    a.sectors + times * b.sectors, a.least + times * b.least};
+}
+
+static amount of_one(const tk_view_count *c) {
+    return (amount){(double)c->bytes, (double)c->of.requests, (double)c->of.units,
+                    (double)c->of.least};
+}
+
+// Of a program, over all executions: all but the last are as the first.
+static amount of_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
+                         tk_view_count *first) {
+    const tk_tensor_facts facts = r->x->facts ? r->x->facts[p->param] : 0;
+    *first = tk_count_view(&r->sample, op, p, facts);
+    const amount one = of_one(first);
+    if (r->times <= 1) {
+        return one;
+    }
+    r->sample.last = true;
+    const tk_view_count last = tk_count_view(&r->sample, op, p, facts);
+    r->sample.last = false;
+    return plus(of_one(&last), r->times - 1, one);
+}
+
+// Of all programs: along each axis of the grid all but the last are as the first.
+static amount of_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p) {
+    const uint32_t axes = r->f->grid ? r->f->grid->last->nopnd : 0;
+    amount all = {0, 0, 0, 0};
+    for (uint32_t corner = 0; corner < 1U << axes; corner++) {
+        double programs = 1;
+        for (uint32_t i = 0; i < axes; i++) {
+            const double n = (double)tk_sample_programs_along(&r->sample, i);
+            programs *= n == 0 ? 0 : corner >> i & 1 ? 1 : n - 1;
+        }
+        if (programs > 0) {
+            tk_view_count first;
+            r->sample.last_along = corner;
+            all = plus(all, programs, of_program(r, op, p, &first));
+            r->sample.last_along = 0;
+        }
+    }
+    return all;
 }
 
 static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p, tk_note_rec *n) {
     tk_notes *notes = &r->f->module->notes;
-    const tk_tensor_facts facts = r->x->facts ? r->x->facts[p->param] : 0;
-    const tk_view_count first = tk_count_view(&r->sample, op, p, facts);
-    tk_view_count last = first;
-    if (r->times > 1) {
-        r->sample.last = true;
-        last = tk_count_view(&r->sample, op, p, facts);
-        r->sample.last = false;
-    }
-    number(r, n, "moved", over_all(r, first.bytes, last.bytes));
-    tk_record_moved(r, op, p->param, over_all(r, first.bytes, last.bytes));
+    tk_view_count first;
+    const amount one = of_program(r, op, p, &first);
+    const amount all = r->programs < 0 ? one : of_all(r, op, p);
+    number(r, n, "moved", one.moved);
+    tk_record_moved(r, op, p->param, one.moved, all.moved);
     if (first.unknown) {
         tk_note_word_add(notes, n, "sectors",
                          tk_format(notes->arena, "not known: %s", first.unknown));
         return;
     }
-    number(r, n, "requests", over_all(r, first.of.requests, last.of.requests));
-    number(r, n, "sectors", over_all(r, first.of.units, last.of.units));
-    number(r, n, "least sectors", over_all(r, first.of.least, last.of.least));
+    number(r, n, "requests", one.requests);
+    number(r, n, "sectors", one.sectors);
+    number(r, n, "least sectors", one.least);
     if (first.of.requests) {
         number(r, n, "sectors a request", (double)first.of.units / (double)first.of.requests);
+    }
+    if (r->programs >= 0) {
+        number(r, n, "requests by all", all.requests);
+        number(r, n, "sectors by all", all.sectors);
     }
     if (first.assumed) {
         tk_note_word_add(notes, n, "assumed", first.assumed);
@@ -312,6 +355,7 @@ void tk_record_kernel(tk_arena *scratch, tk_func *f, const tk_axis *x, const tk_
     tk_recorder r = {.scratch = scratch, .f = f, .x = x, .o = o, .times = 1};
     r.sample = (tk_sample){.f = f, .size = o->size};
     r.moved = TK_NEW_ARRAY(scratch, tk_moved, f->params.n + 1);
+    r.programs = (double)tk_sample_programs(&r.sample);
     record_region(&r, f->body);
     record_largest(&r);
     if (o->counts) {

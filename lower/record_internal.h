@@ -6,8 +6,9 @@
 #include "lower/record.h"
 #include "lower/sample.h"
 
-typedef struct tk_moved { // of a tensor, by one program
-    double read, written;
+typedef struct tk_moved { // of a tensor
+    double read, written; // by one program
+    double read_by_all, written_by_all;
     bool unknown; // how often
 } tk_moved;
 
@@ -19,6 +20,7 @@ typedef struct tk_recorder {
     tk_sample sample;
     double times; // of the ops at hand in a program; -1: not known
     tk_moved *moved;
+    double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64
     bool flops_unknown;
     const tk_op *largest; // makes the tile with most registers of a thread
@@ -26,7 +28,7 @@ typedef struct tk_recorder {
 } tk_recorder;
 
 // record_work.c
-void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes);
+void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes, double by_all);
 void tk_record_work(tk_recorder *r, const tk_op *op);
 void tk_record_whole(tk_recorder *r); // the notes of the kernel
 

@@ -5,10 +5,12 @@
 #include "lower/count.h"
 #include "lower/record_internal.h"
 
-void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes) {
+void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes, double by_all) {
     tk_moved *m = &r->moved[param];
     m->read += op->code != TK_OP_STORE ? bytes : 0;
     m->written += op->code != TK_OP_LOAD ? bytes : 0;
+    m->read_by_all += op->code != TK_OP_STORE ? by_all : 0;
+    m->written_by_all += op->code != TK_OP_LOAD ? by_all : 0;
     m->unknown = m->unknown || r->times < 0;
 }
 
@@ -75,7 +77,7 @@ static double tensor_bytes(const tk_recorder *r, uint32_t param) {
     return n;
 }
 
-static void record_traffic(const tk_recorder *r, uint32_t param, double programs) {
+static void record_traffic(const tk_recorder *r, uint32_t param) {
     tk_notes *notes = &r->f->module->notes;
     const tk_moved *m = &r->moved[param];
     const char *name = r->f->value.at[r->f->params.at[param]].name;
@@ -88,8 +90,8 @@ static void record_traffic(const tk_recorder *r, uint32_t param, double programs
     tk_note_number_add(notes, n, "written", m->written);
     if (m->unknown) {
         tk_note_word_add(notes, n, "times", "not known: the counts are of one");
-    } else if (programs >= 0 && there >= 0) {
-        const double read = m->read * programs, written = m->written * programs;
+    } else if (r->programs >= 0 && there >= 0) {
+        const double read = m->read_by_all, written = m->written_by_all;
         tk_note_number_add(notes, n, "tensor", there);
         tk_note_number_add(notes, n, "read by all", read);
         tk_note_number_add(notes, n, "written by all", written);
@@ -100,7 +102,6 @@ static void record_traffic(const tk_recorder *r, uint32_t param, double programs
 
 void tk_record_whole(tk_recorder *r) {
     tk_notes *notes = &r->f->module->notes;
-    const double programs = (double)tk_sample_programs(&r->sample);
     tk_note_rec *n = note(r, "work",
                           r->flops_unknown ? "operations on floats of a program, each loop of "
                                              "unknown length counted once"
@@ -108,13 +109,13 @@ void tk_record_whole(tk_recorder *r) {
     tk_note_number_add(notes, n, "flops", r->flops);
     tk_note_number_add(notes, n, "flops in f64", r->flops64);
     tk_note_number_add(notes, n, "in products", r->products);
-    if (programs >= 0) {
+    if (r->programs >= 0) {
         n = note(r, "launch", "programs of the launch");
-        tk_note_number_add(notes, n, "programs", programs);
+        tk_note_number_add(notes, n, "programs", r->programs);
     }
     for (uint32_t i = 0; i < r->f->params.n; i++) {
         if (r->moved[i].read + r->moved[i].written > 0) {
-            record_traffic(r, i, programs);
+            record_traffic(r, i);
         }
     }
 }

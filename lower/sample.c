@@ -87,7 +87,13 @@ static bool of_op(tk_sample *s, const tk_op *op, tk_vid v, uint32_t element, tk_
         return number(out, t->dtype,
                       tk_sample_size(s, s->f->value.at[op->opnd[0]].index, (uint32_t)op->at.axis));
     case TK_OP_PROGRAM_ID:
-        return number(out, t->dtype, 0);
+        if (!(s->last_along >> op->at.axis & 1)) {
+            return number(out, t->dtype, 0);
+        }
+        if (!find(s, s->f->grid->last->opnd[op->at.axis], 0, out)) {
+            return false;
+        }
+        return number(out, t->dtype, tk_const_as_i64(*out) - 1);
     case TK_OP_NUM_PROGRAMS:
         return s->f->grid && find(s, s->f->grid->last->opnd[op->at.axis], 0, out);
     case TK_OP_CAST:
@@ -178,11 +184,16 @@ int64_t tk_sample_trips(tk_sample *s, const tk_op *loop) {
     return trips_of(s, loop, &n) ? n : -1;
 }
 
+int64_t tk_sample_programs_along(tk_sample *s, uint32_t axis) {
+    int64_t n;
+    return tk_sample_int(s, s->f->grid->last->opnd[axis], 0, &n) && n >= 0 ? n : -1;
+}
+
 int64_t tk_sample_programs(tk_sample *s) {
-    int64_t all = 1, n;
+    int64_t all = 1;
     for (uint32_t i = 0; s->f->grid && i < s->f->grid->last->nopnd; i++) {
-        if (!tk_sample_int(s, s->f->grid->last->opnd[i], 0, &n) || n < 0 ||
-            (n > 0 && all > INT64_MAX / n)) {
+        const int64_t n = tk_sample_programs_along(s, i);
+        if (n < 0 || (n > 0 && all > INT64_MAX / n)) {
             return -1;
         }
         all *= n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers of one program: the first of the grid, in the first (or last) iteration of each
-// loop, for tensors of given sizes.
+// The integers of one program: the first of the grid (or the last along some of its axes), in the
+// first (or last) iteration of each loop, for tensors of given sizes.
 //
 // What a warp's accesses touch depends on addresses, and these on sizes. For notes, and for notes
 // alone, they are taken as they would be in program 0: what is computed of constants, sizes,
@@ -15,6 +15,7 @@ typedef struct tk_sample {
     const tk_func *f;
     const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
     bool last;           // iterations are the last ones
+    uint32_t last_along; // a bit for each axis of the grid: the program is the last one along it
     unsigned steps;      // that are left to find one value: what takes more is not known
 } tk_sample;
 
@@ -28,5 +29,7 @@ bool tk_sample_int(tk_sample *s, tk_vid v, uint32_t element, int64_t *out);
 int64_t tk_sample_trips(tk_sample *s, const tk_op *loop);
 // Programs of the grid; -1: not known.
 int64_t tk_sample_programs(tk_sample *s);
+// Along an axis of the grid; -1: not known.
+int64_t tk_sample_programs_along(tk_sample *s, uint32_t axis);
 
 #endif

@@ -39,6 +39,8 @@ KERNELS = [
     ("std/norm.tk", "layernorm", "--in x=randn(2,1000)"),
     ("std/norm.tk", "rmsnorm", "--in x=randn(2,1024):f16 --in w=randn(1024):f16"),
     ("std/transpose.tk", "transpose_matrix", "--in x=randn(128,192)"),
+    ("std/transpose.tk", "transpose_matrix", "--in x=randn(104,136)"),
+    ("std/activation.tk", "gelu_forward", "--in x=randn(100,64):bf16"),
     ("std/transpose.tk", "transpose_matrix", "--in x=randint(0,9,128,128):u8"),
     ("std/transpose.tk", "transpose_matrix", "--in x=randn(128,64):bf16"),
     ("std/scan.tk", "cumsum_rows", "--in x=randn(4,4096)"),
@@ -103,9 +105,9 @@ def totals(found):
         check("sectors" in note["numbers"], f"sectors are not known: {note}")
     for note in across:
         check("wavefronts" in note["numbers"], f"wavefronts are not known: {note}")
-    return {name: programs * value for name, value in (
-        ("global_requests", sum(number(n, "requests") for n in access)),
-        ("global_sectors", sum(number(n, "sectors") for n in access)),
+    by_all = {"global_requests": sum(number(n, "requests_by_all") for n in access),
+              "global_sectors": sum(number(n, "sectors_by_all") for n in access)}
+    return by_all | {name: programs * value for name, value in (
         ("shared_requests", sum(number(n, "requests") for n in across)),
         ("shared_wavefronts", sum(number(n, "wavefronts") for n in across)),
         ("shared_conflicts", sum(number(n, "conflicts") for n in across)),
