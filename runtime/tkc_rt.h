@@ -51,24 +51,24 @@ typedef struct tkc_rt_state {
 } tkc_rt_state;
 
 /* For headers. `argument`: one a parameter: a tensor's tkc_tensor, the address of a scalar. */
-tkc_status tkc_rt_launch(const void *kernel, tkc_rt_state *state, const void *const *argument,
-                         void *stream, tkc_error *error);
-tkc_status tkc_rt_load(const void *kernel, tkc_rt_state *state, tkc_error *error);
-void tkc_rt_unload(const void *kernel, tkc_rt_state *state);
+TKC_API tkc_status tkc_rt_launch(const void *kernel, tkc_rt_state *state,
+                                 const void *const *argument, void *stream, tkc_error *error);
+TKC_API tkc_status tkc_rt_load(const void *kernel, tkc_rt_state *state, tkc_error *error);
+TKC_API void tkc_rt_unload(const void *kernel, tkc_rt_state *state);
 
 /* ---- For programs without the CUDA run time; each loads the driver, so keep them out of loops */
 
 /* Makes the primary context of GPU `i` the thread's current one; it stays until the process ends.
    A program that uses the CUDA run time has cudaSetDevice for this. */
-tkc_status tkc_rt_use_device(unsigned i, tkc_error *error);
+TKC_API tkc_status tkc_rt_use_device(unsigned i, tkc_error *error);
 /* Memory in the current context. */
-tkc_status tkc_rt_alloc(size_t bytes, void **p, tkc_error *error); /* bytes 0: NULL */
-tkc_status tkc_rt_free(void *p, tkc_error *error);                 /* NULL is fine */
+TKC_API tkc_status tkc_rt_alloc(size_t bytes, void **p, tkc_error *error); /* bytes 0: NULL */
+TKC_API tkc_status tkc_rt_free(void *p, tkc_error *error);                 /* NULL is fine */
 /* Waits for all that the context does, then copies, then returns. */
-tkc_status tkc_rt_copy(void *to, const void *from, size_t bytes, tkc_direction direction,
-                       tkc_error *error);
+TKC_API tkc_status tkc_rt_copy(void *to, const void *from, size_t bytes, tkc_direction direction,
+                               tkc_error *error);
 /* Waits for all that the context does; reports what failed since. */
-tkc_status tkc_rt_synchronize(tkc_error *error);
+TKC_API tkc_status tkc_rt_synchronize(tkc_error *error);
 
 #ifdef __cplusplus
 }

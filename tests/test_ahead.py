@@ -3,6 +3,7 @@
 built against an installed tkc and runs on the simulated driver (and on a GPU where there is one)."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -148,6 +149,8 @@ def programs(driver):
     (FOLDER / "use.cc").write_text('#include "k.h"\nint main() { return add(0, 0, 0, 1, 0, 0) == TKC_OK; }\n')
     cc = ["cc", "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-I", SOURCE / "runtime"]
     runtime = [BUILD / "libtkcrt.a", "-lm", "-lpthread", "-ldl"]
+    names = set(re.findall(r" [A-TV-Z] (\w+)", execute(["nm", BUILD / "libtkcrt.a"])))
+    check(names and all(name.startswith("tkc_") for name in names), f"libtkcrt has other names: {names}")
     tkc("k.tk", "-o", "k.c", "--arch", "sm_80,sm_90a")
     for form in ("k.o", "k.c"):
         compiles(cc, "main.c", form, *runtime, "-o", "main")
