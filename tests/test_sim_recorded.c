@@ -42,6 +42,18 @@ static bool same(const recorded *r, const unsigned char *got) {
     return wrong == 0;
 }
 
+static bool reproduced(const recorded *r, uint64_t seed) {
+    tk_arena arena;
+    tk_arena_init(&arena, NULL, NULL);
+    recorded_result got = recorded_run(&arena, r, seed);
+    if (!got.out) {
+        cr_log_error("%s: %s\n    %.*s", r->name, got.why, SHOWN(r->inst));
+    }
+    bool good = got.out && same(r, got.out);
+    tk_arena_release(&arena);
+    return good;
+}
+
 static void check(const char *name) {
     tk_arena arena;
     tk_arena_init(&arena, NULL, NULL);
@@ -49,14 +61,7 @@ static void check(const char *name) {
     uint32_t failed = 0;
     for (uint32_t k = 0; k < f->probes.n; k++) {
         const recorded *r = &f->probes.at[k];
-        tk_arena own;
-        tk_arena_init(&own, NULL, NULL);
-        recorded_result got = recorded_run(&own, r, 0);
-        if (!got.out) {
-            cr_log_error("%s: %s\n    %.*s", r->name, got.why, SHOWN(r->inst));
-        }
-        failed += !got.out || !same(r, got.out);
-        tk_arena_release(&own);
+        failed += !reproduced(r, 0) || !reproduced(r, 3);
     }
     cr_expect_eq(failed, 0, "%s: %u of %u probes", name, failed, f->probes.n);
     tk_arena_release(&arena);
