@@ -23,8 +23,7 @@ static uint32_t times(uint64_t x, float y, bool flush) {
         return bits_of(f32(x) * y);
     }
     double p = tk_sim_widen(TK_SIM_F32, x, true) * tk_sim_widen(TK_SIM_F32, tk_f32_bits(y), true);
-    p = fabs(p) < 0x1p-126 ? copysign(0, p) : p;
-    return (uint32_t)tk_sim_narrow(TK_SIM_F32, p, TK_SIM_ROUND_NEAREST, false);
+    return (uint32_t)tk_sim_narrow_ftz(TK_SIM_F32, p, TK_SIM_ROUND_NEAREST, true);
 }
 
 static bool is_small(uint64_t x) { return fabsf(f32(x)) < 0x1p-126f; }

@@ -181,8 +181,12 @@ double tk_sim_arith_odd(tk_sim_arith op, double x, double y, double z) {
 }
 
 uint64_t tk_sim_narrow_ftz(tk_sim_type t, double x, tk_sim_round mode, bool ftz) {
-    double least = t == TK_SIM_F16 ? 0x1p-14 : 0x1p-126;
-    return tk_sim_narrow(t, ftz && fabs(x) < least ? copysign(0, x) : x, mode, false);
+    double least = t == TK_SIM_F16 ? 0x1p-14 : 0x1p-126, up = t == TK_SIM_F16 ? 0x1p8 : 0x1p64;
+    if (ftz && fabs(x) < least) {
+        double rounded = tk_sim_widen(t, tk_sim_narrow(t, x * up, mode, false), false);
+        x = fabs(rounded) < least * up ? copysign(0, x) : rounded / up;
+    }
+    return tk_sim_narrow(t, x, mode, false);
 }
 
 uint64_t tk_sim_pick(const tk_sim_inst *i, tk_sim_type t, uint64_t x, uint64_t y, bool max) {

@@ -46,7 +46,8 @@ typedef enum tk_sim_arith {
 } tk_sim_arith;
 // The operation on values of f32 or less, rounded to odd: to be rounded to the type.
 double tk_sim_arith_odd(tk_sim_arith op, double x, double y, double z);
-// Such a value rounded to the type. ftz: what is subnormal before it is rounded becomes zero.
+// Such a value rounded to the type. ftz: what would be subnormal if it were rounded to as many bits
+// as a normal number has becomes zero.
 uint64_t tk_sim_narrow_ftz(tk_sim_type t, double x, tk_sim_round mode, bool ftz);
 // min and max of the bits of two floats, as the instruction's .NaN and .xorsign.abs say.
 uint64_t tk_sim_pick(const tk_sim_inst *i, tk_sim_type t, uint64_t x, uint64_t y, bool max);
