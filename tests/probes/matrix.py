@@ -243,12 +243,11 @@ def wgmma_bases():
         for line in (1, 2, 5):
             for base in (0, line):
                 a, b = (128 * line, 16, 8 * pitch, swizzle, base), (8192, 16, 8 * pitch, swizzle)
-                yield wgmma(f"raw wgmma base {pitch} {line} {base}", 8, ("f32", "f16", "f16"), ("whole",), a=a, b=b, tail="1, 1, 0, 0", out="bytes", values=SIGNS, smem=16384)
+                yield wgmma(f"wgmma base {pitch} {line} {base}", 8, ("f32", "f16", "f16"), ("whole",), a=a, b=b, tail="1, 1, 0, 0", out="bytes", values=SIGNS, smem=16384)
 
 
 def raw():
     """To find rules by."""
-    yield from wgmma_bases()
     wanted = ("f16 k8", "f16 k16", "f16 f16 k16", "bf16 k16", "tf32 k4", "tf32 k8", "e4m3 e4m3 k32", "e5m2 e5m2 k32", "e4m3 k16", "e4m3 f16 k32")
     for name, *rest in mma_shapes():
         if name in wanted:
@@ -260,5 +259,5 @@ def raw():
 
 
 def probes():
-    for family in (mma_probes, wgmma_layouts, wgmma_values):
+    for family in (mma_probes, wgmma_layouts, wgmma_bases, wgmma_values):
         yield from family()
