@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { TRIES = 4, MORE_INSTRUCTIONS = 16 }; // a sixteenth is too many
+enum { LARGE_PTX = 256 << 10 };             // bytes, which take an assembler many seconds
 
 typedef struct budget {
     tk_arena *arena;
@@ -74,11 +75,14 @@ static bool no_worse(const budget *b, const tk_image *other) {
            other->report.instructions <= now + now / MORE_INSTRUCTIONS;
 }
 
+static int tries(const budget *b) { return b->image->ptx_size > LARGE_PTX ? 1 : TRIES; }
+
 // More registers, a step of eight or more at a time.
 static void loosen(const budget *b) {
     const uint32_t from = b->image->blocks;
+    const int most = tries(b);
     uint32_t last = from;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < most; i++) {
         uint32_t n = last;
         while (n > 0 && registers_of(b, n) == registers_of(b, last)) {
             n--;
@@ -97,8 +101,9 @@ static void loosen(const budget *b) {
 
 // By halves between the blocks that fit and those that are wanted.
 static void tighten(const budget *b, uint32_t wanted) {
+    const int most = tries(b);
     uint32_t low = blocks_of(b, b->image->report.registers), high = wanted, n = wanted;
-    for (int i = 0; i < TRIES && low < high; i++) {
+    for (int i = 0; i < most && low < high; i++) {
         const tk_image other = with_blocks(b, n);
         if (no_worse(b, &other)) {
             *b->image = other;

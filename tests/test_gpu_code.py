@@ -219,6 +219,14 @@ def check_budget():
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
         got, tried = int((FOLDER / "k.cubin").read_text()), [int(x) for x in (FOLDER / "asked").read_text().split()]
         check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
+    # What takes an assembler long is given to it twice at most.
+    (FOLDER / "long.tk").write_text("@warps(8)\nkernel k(x: in bf16[100, N], y: out bf16[100, N]) grid (i in cdiv(N, 4096)) {\n" + "".join(
+        f"    y[{j}, i * 4096 +: 4096] = x[{j}, i * 4096 +: 4096];\n" for j in range(100)) + "}\n", encoding="utf-8")
+    script.write_text(BUDGET.replace("NATURAL", "56").replace("SPARE", "4"), encoding="utf-8")
+    (FOLDER / "asked").unlink()
+    tkc("long.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
+    tried = (FOLDER / "asked").read_text().split()
+    check(len(tried) <= 2, f"budget of a long kernel: {tried}")
     # An assembler that says nothing of the registers the second time, or ever.
     for silent in ('[ "$n" -ne 3 ]', "true"):
         script.write_text(BUDGET.replace("NATURAL", "56").replace("SPARE", "6").replace('echo "ptxas info ', f'{silent} || echo "ptxas info '), encoding="utf-8")
