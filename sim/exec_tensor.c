@@ -141,12 +141,25 @@ static bool find_type(tk_sim_bulk *x) {
     return true;
 }
 
+// A GPU writes no box that begins before the tensor; one may end behind it.
+static bool begins_inside(const tk_sim_bulk *x) {
+    for (uint32_t k = 0; k < x->tensor->rank; k++) {
+        if (x->at[k] < 0) {
+            tk_sim_fail(x->warp, x->inst, x->lane, "illegal-instruction",
+                        "writes a box that begins at %d in dimension %u; a GPU refuses that",
+                        x->at[k], k);
+            return false;
+        }
+    }
+    return true;
+}
+
 static tk_sim_flow run_store(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint64_t from[TK_SIM_LANES] = {0};
     tk_sim_addresses(w, tk_sim_operand(i, 1), mask, from);
     TK_SIM_EACH(l, mask) {
         tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_STORE};
-        if (!begin(&x, 0) || !find_type(&x) || !find_box(&x, from[l]) ||
+        if (!begin(&x, 0) || !begins_inside(&x) || !find_type(&x) || !find_box(&x, from[l]) ||
             !find_rows(&x, TK_SIM_WRITE)) {
             return TK_SIM_FAULT;
         }

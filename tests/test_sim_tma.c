@@ -390,6 +390,9 @@ Test(sim_tma, stores) {
                     random_spec(&r, (tk_sim_map_type)type, rank, (tk_sim_map_swizzle)swizzle);
                 int32_t at[5] = {0};
                 random_place(&r, &s, at);
+                for (unsigned k = 0; k < rank; k++) {
+                    at[k] = at[k] < 0 ? -at[k] : at[k];
+                }
                 check_store(&s, at, below(&r, 1000));
             }
         }
@@ -595,6 +598,8 @@ Test(sim_tma, faults_of_stores) {
     fault(TEXT(fill, store, "cp.async.bulk.commit_group; st.shared.b32 [%r1+64], 1;"), "race",
           "reads asynchronously");
     fault(TEXT(fill, "st.shared.b32 [%r1+64], 1;", store), "proxy", "no fence.proxy.async");
+    fault(TEXT(fill, STORE_FORM "[%map, {0, -1}], [%r1];", ""), "illegal-instruction",
+          "begins at -1 in dimension 1");
     fault(TEXT("mov.u32 %r1, tile;", "", store), "uninitialised", "nobody has written");
     fault(TEXT(fill, STORE_FORM "[%map, {0, 0}], [%r1+16];", ""), "misaligned",
           "no multiple of 128");
