@@ -11,7 +11,6 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TKC = os.environ["TKC"]
-COMMANDS = ("check", "run", "fmt", "cache", "info", "completion", "emit")
 FAILED = []
 
 
@@ -19,6 +18,12 @@ def check(condition, what):
     if not condition:
         FAILED.append(what)
         print("FAIL", what)
+
+
+def commands():
+    names = re.search(r"case \$\{COMP_WORDS\[1\]\} in\n +([\w|]+)\|help\)", execute([TKC, "completion", "bash"])[0]).group(1).split("|")
+    check({"check", "run", "emit", "completion"} <= set(names), names)
+    return names
 
 
 def execute(words, **more):
@@ -44,7 +49,7 @@ def manual(folder):
     execute([ROOT / "scripts" / "gen-man", folder])
     pages = {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()}
     check(sorted(pages) == ["libtkc.3", "libtkcrt.3", "tkc.1", "tkc.7"], f"pages: {sorted(pages)}")
-    for command in COMMANDS:
+    for command in commands():
         for option in options_of(command):
             check(option.replace("-", "\\-") in pages["tkc.1"], f"tkc.1 does not have {option} of {command}")
     for page, header in (("libtkc.3", "tkc.h"), ("libtkcrt.3", "tkc_rt.h")):
@@ -77,7 +82,7 @@ def complete(line):
 
 
 def completion():
-    for command in COMMANDS:
+    for command in commands():
         line = "tkc -" if command == "emit" else f"tkc {command} -"
         check(set(options_of(command)) <= complete(line), f"{command}: {complete(line)}")
     for line, wanted in (("tkc r", {"run"}), ("tkc run --device=", set()), ("tkc --emit=", {"ast", "ptx", "object"}),
@@ -88,7 +93,7 @@ def completion():
     check("--counters" not in complete("tkc check -"), "options of another command")
     zsh = execute([TKC, "completion", "zsh"])[0]
     check(zsh.startswith("#compdef tkc\n"), "zsh")
-    for command in COMMANDS:
+    for command in commands():
         part = zsh.split(f"        {command}) _arguments", 1)[1].split(";;", 1)[0]
         for option in options_of(command):
             check(re.search(rf"'\*?{option}(=-|=|\+)?\[", part), f"zsh: {option} of {command}")
