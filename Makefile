@@ -11,7 +11,7 @@ help:
 demo:
 	@scripts/install-deps
 	@cmake --preset release
-	@cmake --build --preset release --target tkc -j$(JOBS)
+	@cmake --build --preset release --target tkc libtkc tkcrt tkc_pages -j$(JOBS)
 	@PATH="$(CURDIR)/$(BUILD):$$PATH" TKC="$(CURDIR)/$(BUILD)/tkc" bash examples/demo.sh
 
 test: prepare

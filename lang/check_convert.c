@@ -179,6 +179,17 @@ static tk_dtype wider(tk_dtype a, tk_dtype b) {
     return tk_dtype_size(a) >= tk_dtype_size(b) ? a : b;
 }
 
+// What is assigned to by += keeps its type: it cannot be cast there, only declared otherwise.
+static bool declared(tk_checker *c, tk_diag *d, const tk_value *to, const char *type) {
+    const char *s = c->compound ? tk_source_text(c, to->span) : NULL;
+    if (s) {
+        tk_help(c->diags, d, (tk_span){0},
+                "a variable keeps the type of its first value: 'var %s = %s(..)' makes it %s", s,
+                type, type);
+    }
+    return c->compound;
+}
+
 static bool mismatch(tk_checker *c, tk_span at, const char *op, const tk_value *a,
                      const tk_value *b) {
     tk_dtype ta = a->type->dtype, tb = b->type->dtype;
@@ -189,10 +200,16 @@ static bool mismatch(tk_checker *c, tk_span at, const char *op, const tk_value *
     tk_dtype to = wider(ta, tb);
     const char *name = tk_dtype_name(to);
     if (tk_dtype_is_narrow_float(ta) && tk_dtype_is_narrow_float(tb)) {
+        if (declared(c, d, a, "f32")) {
+            return false;
+        }
         const char *x = tk_source_text(c, a->span), *y = tk_source_text(c, b->span);
         if (x && y) {
             tk_help(c->diags, d, (tk_span){0}, "cast both: 'f32(%s)' and 'f32(%s)'", x, y);
         }
+        return false;
+    }
+    if (to != ta && declared(c, d, a, name)) {
         return false;
     }
     const char *help = tk_cast_help(c, at, to == ta ? b->span : a->span, name);
@@ -208,6 +225,9 @@ static bool float_constant(tk_checker *c, tk_span at, const char *op, const tk_v
         tk_err_diag(c, at, "type-mismatch", "'%s' of %s and a float constant: types are not mixed",
                     op, tk_dtype_name(v->type->dtype));
     tk_note(c->diags, d, v->span, "this is %s", tk_type_text(c->arena, v->type));
+    if (declared(c, d, v, "f32")) {
+        return false;
+    }
     const char *help = tk_cast_help(c, at, v->span, "f32");
     if (help) {
         tk_help(c->diags, d, (tk_span){0}, "write '%s'", help);

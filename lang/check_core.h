@@ -104,6 +104,7 @@ struct tk_checker {
     uint32_t calls, walk;
     bool failed;                  // an error was found, reported now or before
     bool too_deep;                // said once
+    bool compound;                // the operation is that of an assignment, as +=
     TK_VEC(const tk_var *) maybe; // in general checking: optional parameters, perhaps given
 };
 

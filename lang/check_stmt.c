@@ -182,7 +182,9 @@ static void assign_name(tk_checker *c, const tk_stmt *s) {
         return;
     }
     if (s->u.assign.compound && v.kind == TK_V_VALUE) {
+        c->compound = true;
         v = tk_binary_value(c, s->span, s->u.assign.op, old, v);
+        c->compound = false;
         v.span = s->u.assign.value->span;
     }
     v = tk_fit(c, v, var->type, tk_format(c->arena, "value of '%s'", var->name));

@@ -47,6 +47,8 @@ static void show(tool *t, tkc_context *c) {
     const char *folder = cache_folder(t);
     printf("compiled kernels  %s\n", folder ? folder : "not kept");
     puts("cpu               here");
+    puts(b.llvm ? "sim               here: runs the code for a GPU on the CPU"
+                : "sim               none: built without LLVM");
     for (size_t i = 0; i < b.gpus; i++) {
         show_gpu(c, i);
     }
