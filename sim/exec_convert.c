@@ -42,7 +42,11 @@ static uint64_t int_to_f64(uint64_t x, bool from_signed, tk_sim_round mode) {
     static const int of[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST};
     volatile uint64_t v = x;
     fesetround(of[mode]);
-    volatile double r = from_signed ? (double)(int64_t)v : (double)v;
+    const uint64_t now = v;
+    // Of unsigned ones by halves: compilers make sums of the conversion whose 0 is -0 downward.
+    volatile double r =
+        from_signed ? (double)(int64_t)now
+                    : (double)(int64_t)(now >> 32) * 0x1p32 + (double)(int64_t)(now & UINT32_MAX);
     fesetround(FE_TONEAREST);
     double y = r;
     return tk_f64_bits(y);
