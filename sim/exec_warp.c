@@ -8,14 +8,10 @@
 static bool meet(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, const tk_sim_arg *members,
                  uint32_t *got, tk_sim_flow *flow) {
     const uint64_t *m = tk_sim_get(w, members);
-    uint32_t first = (uint32_t)m[__builtin_ctz(mask)];
-    TK_SIM_EACH(l, mask) {
-        if ((uint32_t)m[l] != first) {
-            *flow = tk_sim_fail(w, i, l, "membership",
-                                "the member masks of one '%s' differ: 0x%x and 0x%x", i->name,
-                                first, (uint32_t)m[l]);
-            return false;
-        }
+    const uint32_t first = (uint32_t)m[__builtin_ctz(mask)];
+    uint32_t own = 0; // lanes of other groups have their turn afterwards
+    TK_SIM_EACH(l, mask) { own |= (uint32_t)((uint32_t)m[l] == first) << l; }
+    TK_SIM_EACH(l, own) {
         if (!(first >> l & 1)) {
             *flow = tk_sim_fail(w, i, l, "membership",
                                 "lane %u executes '%s' but is not in its member mask 0x%x", l,
@@ -23,7 +19,14 @@ static bool meet(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, const tk_s
             return false;
         }
     }
-    if (!tk_sim_gather(w, i, mask, first, got)) {
+    if (mask & first & ~own) { // claimed by one that names others
+        const uint32_t l = (uint32_t)__builtin_ctz(mask & first & ~own);
+        *flow =
+            tk_sim_fail(w, i, l, "membership", "the member masks of one '%s' differ: 0x%x and 0x%x",
+                        i->name, first, (uint32_t)m[l]);
+        return false;
+    }
+    if (!tk_sim_gather(w, i, own, first, got)) {
         *flow = TK_SIM_WAIT;
         return false;
     }

@@ -171,7 +171,19 @@ static const char *cluster_problem(tk_sim_grid *g) {
 }
 
 // What is wrong with a launch, or NULL.
+// The static variables and, behind them, the launch's dynamic memory.
+static uint64_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
+    uint64_t n = p->shared_bytes;
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        const tk_sim_variable *v = &p->variables.at[k];
+        const uint64_t end = (uint64_t)v->offset + l->shared;
+        n = v->dynamic && end > n ? end : n;
+    }
+    return n;
+}
+
 static const char *launch_problem(tk_sim_grid *g) {
+    enum { MOST_SHARED = 16 << 20 }; // far more than a GPU has; no sum of it overflows
     const tk_sim_launch *l = g->launch;
     const tk_sim_entry *e = g->entry;
     if (!e) {
@@ -183,6 +195,9 @@ static const char *launch_problem(tk_sim_grid *g) {
     if (l->param_bytes != e->param_bytes) {
         return tk_format(g->arena, "the entry has %u bytes of parameters; %zu are given",
                          e->param_bytes, l->param_bytes);
+    }
+    if (shared_size(g->program, l) > MOST_SHARED) {
+        return tk_format(g->arena, "a block has at most %d bytes of shared memory", MOST_SHARED);
     }
     const char *clusters = cluster_problem(g);
     if (clusters) {
@@ -212,15 +227,6 @@ static uint32_t local_size(const tk_sim_grid *g) {
     return n;
 }
 
-static uint32_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
-    uint64_t n = p->shared_bytes;
-    for (uint32_t k = 0; k < p->variables.n; k++) {
-        const tk_sim_variable *v = &p->variables.at[k];
-        n = v->dynamic && v->offset + l->shared > n ? v->offset + l->shared : n;
-    }
-    return (uint32_t)n;
-}
-
 void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
                 tk_sim_result *result) {
     tk_sim_grid *g = TK_NEW(arena, tk_sim_grid);
@@ -239,7 +245,7 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
     }
     result->ncount = p->code.n;
     result->count = g->count = TK_NEW_ARRAY(arena, tk_sim_count, result->ncount + 1);
-    g->shared_bytes = shared_size(p, l);
+    g->shared_bytes = (uint32_t)shared_size(p, l);
     g->local_bytes = local_size(g);
     g->local_stride = (g->local_bytes + 15) / 16 * 16;
     g->params = tk_alloc(arena, l->param_bytes + 16);

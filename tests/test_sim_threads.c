@@ -37,6 +37,13 @@ static sim_env *good(uint32_t threads, const char *shared, const char *text) {
 #define TILE ".shared .align 16 .b8 tile[1024];"
 #define MINE "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 4, %r1;\n"
 
+// Each half of a warp meets by itself; a thread then reads what another wrote.
+#define HALVES(OTHER)                                                                              \
+    "st.shared.b32 [%r1], %t; and.b32 %r5, %t, 16;\n"                                              \
+    "shl.b32 %r6, 0xffff, %r5; bar.warp.sync %r6;\n"                                               \
+    "xor.b32 %r2, %t, " OTHER "; mov.u32 %r3, tile;\n"                                             \
+    "mad.lo.u32 %r3, %r2, 4, %r3; ld.shared.b32 %r4, [%r3];"
+
 // ---- Control
 
 Test(sim_threads, loop_and_divergence) {
@@ -225,12 +232,17 @@ Test(sim_threads, within_a_warp) {
     e = sim_open();
     bool ok = sim_run_shared(e, 64, TILE, without(e, text, "bar.warp.sync -1;\n"));
     FAULT(e, ok, "[race]");
-    e = sim_open(); // halves, each with its own members
+    // Halves, each with its own members: what the other half wrote is not ordered, what one's own
+    // did is.
+    e = sim_open();
+    ok = sim_run_shared(e, 32, TILE, MINE HALVES("16"));
+    FAULT(e, ok, "[race]");
+    e = good(32, TILE, MINE HALVES("8"));
+    sim_close(e);
+    e = sim_open(); // one half names both
     ok = sim_run_shared(e, 32, TILE,
-                        MINE "st.shared.b32 [%r1], %t; and.b32 %r5, %t, 16;\n"
-                             "shl.b32 %r6, 0xffff, %r5; bar.warp.sync %r6;\n"
-                             "xor.b32 %r2, %t, 16; mov.u32 %r3, tile;\n"
-                             "mad.lo.u32 %r3, %r2, 4, %r3; ld.shared.b32 %r4, [%r3];");
+                        "and.b32 %r5, %t, 16; shl.b32 %r6, 0xffff, %r5; setp.eq.u32 %p1, %r5, 0;\n"
+                        "@%p1 mov.b32 %r6, -1; bar.warp.sync %r6;");
     FAULT(e, ok, "[membership]");
     e = sim_open();
     ok = sim_run_shared(e, 32, TILE,
