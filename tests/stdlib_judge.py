@@ -126,6 +126,51 @@ def judge_rmsnorm(x, dtype, layout="dense", weights=True, residual=False, eps=1e
     return y.f64()
 
 
+def layernorm_backward_reference(x, dy, w, eps, parts):
+    """dx, dw, db and their bounds. u, the normalised x, has the forward pass's error; the means over a row have n U of their terms'
+    magnitudes, and what u is off; r has FN, and what the variance is off, as in the forward pass. The sums over rows have a U for each
+    row, and what u is off."""
+    m, n = x.shape
+    mean = x.mean(axis=1, keepdims=True)
+    var = x.var(axis=1, keepdims=True)
+    r = 1 / np.sqrt(var + eps)
+    u, u_error = layernorm_reference(x, 1.0, 0.0, eps, parts)
+    g = dy * w
+    mean_g, mean_gu = g.mean(axis=1, keepdims=True), (g * u).mean(axis=1, keepdims=True)
+    mean_g_error = (n + 2) * U * np.abs(g).mean(axis=1, keepdims=True)
+    mean_gu_error = ((n + 3) * U * np.abs(g * u) + np.abs(g) * u_error).mean(axis=1, keepdims=True)
+    inner = g - mean_g - u * mean_gu
+    inner_error = mean_g_error + np.abs(u) * mean_gu_error + u_error * (np.abs(mean_gu) + mean_gu_error) \
+        + 4 * U * (np.abs(g) + np.abs(mean_g) + np.abs(u * mean_gu))
+    d = x - mean
+    off = np.abs(x - x[:, :1])
+    d_error = U * ((n + 3) * off.mean(axis=1, keepdims=True) + 8 * parts * off.max(axis=1, keepdims=True) + off + np.abs(d))
+    var_error = 2 * (np.abs(d) * d_error).mean(axis=1, keepdims=True) + (n + 4 + 8 * parts) * U * var
+    dx = inner * r
+    dx_error = r * inner_error + np.abs(dx) * (FN + 3 * U + 0.5 * var_error / (var + eps)) + TINY
+    dw, dw_error = (dy * u).sum(axis=0), ((m + 2) * U * np.abs(dy * u) + np.abs(dy) * u_error).sum(axis=0)
+    db, db_error = dy.sum(axis=0), (m + 2) * U * np.abs(dy).sum(axis=0)
+    return (dx, dx_error), (dw, dw_error), (db, db_error)
+
+
+def judge_layernorm_backward(x, dtype, layout="dense", weights=True, programs=4, eps=1e-5, wtype=None, **defines):
+    m, n = x.shape
+    wtype = wtype or dtype
+    xin, dy, dx = In(x, dtype, layout), In(random(m, n, seed=6), dtype, layout), Out((m, n), dtype, layout)
+    w = In(1 + random(n, seed=2), wtype, layout) if weights else None
+    dw_part, db_part = Out((programs, n), "f32", layout), Out((programs, n), "f32", layout)
+    dw, db = Out((n,), wtype, layout), Out((n,), wtype, layout)
+    args = {} if eps == 1e-5 else {"eps": eps}
+    types = {} if weights else {"W": wtype}
+    launch(kernel("std/norm_backward.tk", "layernorm_backward", **types, **defines), x=xin, dy=dy, dx=dx, dw_part=dw_part, db_part=db_part,
+           w=w, **args)
+    launch(kernel("std/norm_backward.tk", "layernorm_backward_sum"), dw_part=dw_part, db_part=db_part, dw=dw, db=db)
+    want = layernorm_backward_reference(xin.f64(), dy.f64(), w.f64() if weights else 1.0, float(np.float32(eps)),
+                                        tiles(n, defines, 16384))
+    for got, (value, bound), dtype_, name in zip((dx, dw, db), want, (dtype, wtype, wtype), ("dx", "dw", "db")):
+        close(got.f64(), value, bound, dtype_, name)
+
+
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -168,6 +213,24 @@ def judge_swiglu(x, dtype, layout="dense"):
     g, u = gate.f64(), up.f64()
     want = g * sigmoid(g) * u
     close(y.f64(), want, (FN + 4 * U) * np.abs(want) + 4 * TINY * np.abs(g * u), dtype, "swiglu")
+
+
+def judge_binary(x, dtype, layout="dense", **defines):
+    for name, function in (("add", np.add), ("multiply", np.multiply)):
+        xin, yin, z = In(x, dtype, layout), In(random(*x.shape, seed=2), dtype, layout), Out(x.shape, dtype, layout)
+        launch(kernel("std/elementwise.tk", name, **defines), x=xin, y=yin, z=z)
+        want = function(xin.f64(), yin.f64())
+        close(z.f64(), want, U * np.abs(want), dtype, name)
+
+
+def judge_reduce(x, dtype, layout="dense", **defines):
+    """A sum has n U; the greatest is exact, and a NaN wherever there is one."""
+    xin, s, m = In(x, dtype, layout), Out((x.shape[0],), "f32", layout), Out((x.shape[0],), dtype, layout)
+    launch(kernel("std/reduce.tk", "sum_rows", **defines), x=xin, y=s)
+    launch(kernel("std/reduce.tk", "max_rows", **defines), x=xin, y=m)
+    with np.errstate(all="ignore"):
+        close(s.f64(), xin.f64().sum(axis=1), x.shape[1] * U * np.abs(xin.f64()).sum(axis=1), "f32", "sum")
+    equal(m.f64(), xin.f64().max(axis=1, initial=-np.inf))
 
 
 def judge_cumsum(x, dtype):

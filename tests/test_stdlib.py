@@ -8,8 +8,8 @@ import numpy as np
 import tkclib
 from judge import FN, In, LAYOUTS, Out, U, close, equal, launch, main, refused, test
 from stdlib_judge import (
-    ACTIVATIONS, FLOATS, activation_inputs, judge_activation, judge_argmax, judge_cross_entropy, judge_cumsum, judge_dropout,
-    judge_layernorm, judge_rmsnorm, judge_softmax, judge_swiglu, judge_topk, judge_transpose, kernel, philox, random,
+    ACTIVATIONS, FLOATS, activation_inputs, judge_activation, judge_argmax, judge_binary, judge_cross_entropy, judge_cumsum, judge_dropout,
+    judge_layernorm, judge_layernorm_backward, judge_reduce, judge_rmsnorm, judge_softmax, judge_swiglu, judge_topk, judge_transpose, kernel, philox, random,
     softmax_reference, sum_error, uniform, values_of)
 
 COLUMNS = (1, 3, 127, 781, 1023, 4097)
@@ -167,6 +167,27 @@ def test_norms_special_rows(dtype):
             assert np.isnan(got[0]).all() and np.isnan(got[1, 7]) and np.isfinite(got[2]).all(), got
 
 
+@test(*[(dtype, n) for dtype in FLOATS for n in (1, 127, 1023, 16385)])
+def test_layernorm_backward(dtype, n):
+    judge_layernorm_backward(2 + random(9, n, scale=3.0), dtype)
+    judge_layernorm_backward(2 + random(9, n, scale=3.0), dtype, weights=False, eps=0.25)
+
+
+@test(*[(dtype, layout, bn) for dtype in FLOATS for layout in LAYOUTS for bn in (32, 1024)])
+def test_layernorm_backward_layouts(dtype, layout, bn):
+    judge_layernorm_backward(2 + random(5, 300, scale=3.0), dtype, layout, wtype="f32", BN=bn)
+
+
+@test(1, 2, 16, 17, 70)
+def test_layernorm_backward_programs(programs):
+    judge_layernorm_backward(random(33, 200), "bf16", programs=programs)
+
+
+@test(32, 1024)
+def test_layernorm_backward_of_large_rows(bn):
+    judge_layernorm_backward(random(3, 300, scale=1e13), "f32", BN=bn)
+
+
 # ---- element by element -------------------------------------------------------------------------
 
 @test(*[(dtype, name, layout) for dtype in FLOATS for name in ACTIVATIONS for layout in ("gap", "transposed")])
@@ -184,6 +205,12 @@ def test_activation_by_define():
 @test(*[(dtype, layout) for dtype in FLOATS for layout in LAYOUTS])
 def test_swiglu(dtype, layout):
     judge_swiglu(activation_inputs(dtype), dtype, layout)
+
+
+@test(*[(dtype, layout) for dtype in FLOATS for layout in LAYOUTS])
+def test_binary(dtype, layout):
+    judge_binary(random(5, 1500), dtype, layout)
+    judge_binary(random(3, 70), dtype, layout, BN=16)
 
 
 # ---- cross-entropy ------------------------------------------------------------------------------
@@ -224,6 +251,25 @@ def test_cross_entropy_sure_row():
 
 
 # ---- sums along rows ----------------------------------------------------------------------------
+
+@test(*[(dtype, layout) for dtype in FLOATS for layout in LAYOUTS])
+def test_reduce(dtype, layout):
+    x = random(4, 781)
+    x[1, 300], x[2] = np.nan, -np.inf
+    for bn in (32, 1024):
+        judge_reduce(x, dtype, layout, BN=bn)
+    judge_reduce(random(3, 5000), dtype, layout)
+
+
+@test(*[(dtype, accumulate) for dtype, accumulate in (("i32", "i32"), ("i8", "i32"), ("u8", "i64"), ("i64", "i64"), ("f64", "f64"))])
+def test_reduce_exact(dtype, accumulate):
+    x = np.random.default_rng(6).integers(0, 4, (4, 781))
+    s, m = Out((4,), accumulate), Out((4,), dtype)
+    launch(kernel("std/reduce.tk", "sum_rows", A=accumulate, BN=64), x=In(x, dtype), y=s)
+    launch(kernel("std/reduce.tk", "max_rows", BN=64), x=In(x, dtype), y=m)
+    equal(s.array.bits, x.sum(axis=1))
+    equal(m.array.bits, x.max(axis=1))
+
 
 @test(*[(dtype, n) for dtype in FLOATS for n in COLUMNS + (50257,)])
 def test_cumsum(dtype, n):
@@ -369,7 +415,17 @@ def test_empty_others(shape):
     loss, index = Out((m,), "f32"), Out((m,), "i32")
     launch(kernel("std/cross_entropy.tk", "cross_entropy"), x=x, target=In(np.zeros(m), "i64"), loss=loss)
     launch(kernel("std/select.tk", "argmax_rows"), x=x, index=index)
+    launch(kernel("std/elementwise.tk", "add"), x=x, y=In(np.zeros(shape), "f32"), z=Out(shape, "f32"))
+    total, most = Out((m,), "f32"), Out((m,), "f32")
+    launch(kernel("std/reduce.tk", "sum_rows"), x=x, y=total)
+    launch(kernel("std/reduce.tk", "max_rows"), x=x, y=most)
+    parts, sums = (Out((2, n), "f32"), Out((2, n), "f32")), (Out((n,), "f32"), Out((n,), "f32"))
+    launch(kernel("std/norm_backward.tk", "layernorm_backward"), x=x, dy=In(np.zeros(shape), "f32"), dx=Out(shape, "f32"),
+           dw_part=parts[0], db_part=parts[1])
+    launch(kernel("std/norm_backward.tk", "layernorm_backward_sum"), dw_part=parts[0], db_part=parts[1], dw=sums[0], db=sums[1])
+    assert (sums[0].f64() == 0).all() and (sums[1].f64() == 0).all()
     if n == 0:
+        assert (total.f64() == 0).all() and (most.f64() == -np.inf).all()
         assert np.isnan(loss.f64()).all() and (index.array.bits == -1).all()
 
 
