@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 16 barriers of a block.
 //
-// A barrier that says .aligned (bar does) is executed by a warp as a whole: its threads wait for
-// each other first. One without is executed by whatever threads come to it. A barrier is complete
-// when as many threads have arrived as it expects: those of the block, or the number given.
+// A warp arrives as a whole, for 32 threads: a thread that comes to a barrier first waits for the
+// other threads of its warp that have not ended, at whichever instruction of that barrier; where
+// the instruction says .aligned (bar does), at this one. A barrier with a count is complete when so
+// many threads have arrived; one without when no other thread of the block is left: those that have
+// ended are not waited for.
 #include "sim/exec.h"
 
 static bool aligned(const tk_sim_inst *i) {
@@ -42,20 +44,41 @@ static uint32_t waiting_at(const tk_sim_warp *w, uint32_t number) {
     return lanes;
 }
 
+// Those that have arrived with their warp.
+static uint32_t arrived_at(const tk_sim_warp *w, uint32_t number) {
+    return waiting_at(w, number) & ~w->block->barrier[number].came[w->index];
+}
+
+// A bar.red among the lanes, and its operand: those whose predicate is true.
+static uint32_t votes(const tk_sim_warp *w, uint32_t lanes, uint32_t *voters) {
+    uint32_t yes = 0;
+    *voters = 0;
+    TK_SIM_EACH(l, lanes) {
+        const tk_sim_inst *at = &w->code[w->pc[l]];
+        if (tk_sim_has(at, TK_SIM_MOD_RED)) {
+            *voters |= 1u << l;
+            yes |= tk_sim_get_pred(w, &at->arg[at->narg - 1]) & (1u << l);
+        }
+    }
+    return yes;
+}
+
 static void finish_reduction(tk_sim_block *b, uint32_t number) {
-    const tk_sim_barrier *bar = &b->barrier[number];
-    bool all = bar->count == bar->voters, any = bar->count != 0;
+    uint32_t all = 0, count = 0, voters;
     for (uint32_t k = 0; k < b->nwarp; k++) {
+        const uint32_t yes = votes(&b->warp[k], arrived_at(&b->warp[k], number), &voters);
+        count += (uint32_t)__builtin_popcount(yes);
+        all += (uint32_t)__builtin_popcount(voters);
+    }
+    for (uint32_t k = 0; all && k < b->nwarp; k++) {
         tk_sim_warp *w = &b->warp[k];
-        TK_SIM_EACH(l, waiting_at(w, number)) {
+        votes(w, arrived_at(w, number), &voters);
+        TK_SIM_EACH(l, voters) {
             const tk_sim_inst *at = &w->code[w->pc[l]];
-            if (!tk_sim_has(at, TK_SIM_MOD_RED)) {
-                continue;
-            }
             if (tk_sim_has(at, TK_SIM_MOD_POPC)) {
-                tk_sim_put(w, &at->arg[0])[l] = bar->count;
+                tk_sim_put(w, &at->arg[0])[l] = count;
             } else {
-                bool r = tk_sim_has(at, TK_SIM_MOD_AND) ? all : any;
+                bool r = tk_sim_has(at, TK_SIM_MOD_AND) ? count == all : count != 0;
                 tk_sim_put_pred(w, &at->arg[0], r ? ~0u : 0, 1u << l);
             }
         }
@@ -70,31 +93,78 @@ static void order(tk_sim_block *b, uint32_t number, bool everyone) {
     }
     uint32_t point = tk_sim_point_of_barrier(b, number);
     for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_shadow_release(&b->warp[k], waiting_at(&b->warp[k], number), point);
+        tk_sim_shadow_release(&b->warp[k], arrived_at(&b->warp[k], number), point);
     }
     for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_shadow_acquire(&b->warp[k], waiting_at(&b->warp[k], number), point);
+        tk_sim_shadow_acquire(&b->warp[k], arrived_at(&b->warp[k], number), point);
     }
     tk_sim_shadow_clear(s, point);
 }
 
-static void complete(tk_sim_block *b, uint32_t number) {
-    tk_sim_barrier *bar = &b->barrier[number];
-    finish_reduction(b, number);
-    order(b, number, bar->everyone && bar->arrived == bar->waits);
-    for (uint32_t k = 0; k < b->nwarp; k++) {
-        tk_sim_warp *w = &b->warp[k];
-        uint32_t lanes = waiting_at(w, number);
-        w->waiting &= ~lanes;
-        TK_SIM_EACH(l, lanes) {
-            w->pc[l]++;
-            w->wait[l] = TK_SIM_WAIT_NONE;
-        }
+static void move_on(tk_sim_warp *w, uint32_t lanes) {
+    w->waiting &= ~lanes;
+    TK_SIM_EACH(l, lanes) {
+        w->pc[l]++;
+        w->wait[l] = TK_SIM_WAIT_NONE;
     }
-    memset(bar, 0, sizeof *bar);
+}
+
+// Whether all threads of the block that have not ended wait at the barrier.
+static bool all_wait(const tk_sim_block *b, uint32_t number, bool *any_ended) {
+    bool all = true;
+    *any_ended = false;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        const tk_sim_warp *w = &b->warp[k];
+        all = all && arrived_at(w, number) == w->alive;
+        *any_ended = *any_ended || w->alive != lanes_of(w);
+    }
+    return all;
+}
+
+// Whoever waits goes on, if it is complete.
+static void look(tk_sim_block *b, uint32_t number) {
+    tk_sim_barrier *bar = &b->barrier[number];
+    bool any_ended, all = all_wait(b, number, &any_ended);
+    if (bar->arrived != bar->expected && (bar->counted || !all)) {
+        return;
+    }
+    finish_reduction(b, number);
+    order(b, number, all && !any_ended);
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        move_on(&b->warp[k], arrived_at(&b->warp[k], number));
+    }
+    bar->arrived = 0; // a warp may be on its way to the next phase
+    bool more = false;
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        more = more || bar->came[k];
+    }
+    bar->expected = more ? bar->expected : 0;
+    bar->counted = more && bar->counted;
 }
 
 // ---- Arrival
+
+// Where all threads of the warp are there, it arrives; who does not wait goes on. False after a
+// fault.
+static bool arrive_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t number) {
+    tk_sim_barrier *bar = &w->block->barrier[number];
+    if (w->alive & ~bar->came[w->index]) {
+        return true;
+    }
+    bar->came[w->index] = 0;
+    bar->arrived += TK_SIM_LANES;
+    TK_SIM_EACH(l, waiting_at(w, number)) {
+        if (tk_sim_has(&w->code[w->pc[l]], TK_SIM_MOD_ARRIVE)) {
+            move_on(w, 1u << l);
+        }
+    }
+    if (bar->arrived > bar->expected) {
+        tk_sim_fail(w, i, 0, "barrier-overflow", "%u threads arrive at barrier %u, which is for %u",
+                    bar->arrived, number, bar->expected);
+        return false;
+    }
+    return true;
+}
 
 tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
                                   uint32_t number, uint32_t expected, bool wait) {
@@ -116,35 +186,39 @@ tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
                            bar->expected);
     }
     bar->expected = want;
-    bar->everyone = want == whole;
-    // A warp counts as a whole, also the last one of a block that does not fill it.
-    uint32_t n = lanes == lanes_of(w) ? TK_SIM_LANES : (uint32_t)__builtin_popcount(lanes);
-    bar->arrived += n;
-    bar->waits += wait ? n : 0;
-    if (bar->arrived > want) {
-        return tk_sim_fail(w, i, lane, "barrier-overflow",
-                           "%u threads arrive at barrier %u, which is for %u", bar->arrived, number,
-                           want);
-    }
-    if (!wait) { // of those that wait, complete() does it
+    bar->counted = bar->counted || expected;
+    bar->came[w->index] |= lanes;
+    if (!wait) { // of those that wait, order() does it
         tk_sim_shadow_release(w, lanes, tk_sim_point_of_barrier(b, number));
     }
-    tk_sim_count *count = &w->grid->count[tk_sim_index(w, i)];
-    count->barrier_waits += wait;
-    if (wait) {
-        w->waiting |= lanes;
-        TK_SIM_EACH(l, lanes) {
-            w->wait[l] = TK_SIM_WAIT_BARRIER;
-            w->wait_number[l] = (uint8_t)number;
-            w->pc[l] = tk_sim_index(w, i);
+    w->grid->count[tk_sim_index(w, i)].barrier_waits += wait;
+    w->waiting |= lanes;
+    TK_SIM_EACH(l, lanes) {
+        w->wait[l] = TK_SIM_WAIT_BARRIER;
+        w->wait_number[l] = (uint8_t)number;
+        w->pc[l] = tk_sim_index(w, i);
+    }
+    if (!arrive_warp(w, i, number)) {
+        return TK_SIM_FAULT;
+    }
+    look(b, number);
+    w->joined = 0; // those that go on have been moved already
+    return TK_SIM_JOINED;
+}
+
+bool tk_sim_barriers_left(tk_sim_warp *w) {
+    for (uint32_t k = 0; k < TK_SIM_BARRIERS; k++) {
+        tk_sim_barrier *bar = &w->block->barrier[k];
+        if (!bar->expected) {
+            continue;
         }
+        const uint32_t here = bar->came[w->index];
+        if (here && w->alive && !arrive_warp(w, &w->code[w->pc[__builtin_ctz(here)]], k)) {
+            return false;
+        }
+        look(w->block, k);
     }
-    if (bar->arrived == want) {
-        complete(b, number);
-        w->joined = 0; // all have been moved on already
-        return wait ? TK_SIM_JOINED : TK_SIM_NEXT;
-    }
-    return wait ? TK_SIM_WAIT : TK_SIM_NEXT;
+    return true;
 }
 
 bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
@@ -152,13 +226,6 @@ bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
     if (!aligned(i)) {
         *got = mask;
         return true;
-    }
-    if (w->alive != lanes_of(w)) {
-        uint32_t gone = lanes_of(w) & ~w->alive;
-        *flow = tk_sim_fail(w, i, (uint32_t)__builtin_ctz(mask), "divergent-barrier",
-                            "a part of warp %u is at a barrier of whole warps; thread %u has ended",
-                            w->index, tk_sim_thread(w, (uint32_t)__builtin_ctz(gone)));
-        return false;
     }
     if (!tk_sim_gather(w, i, mask, lanes_of(w), got)) {
         *flow = TK_SIM_WAIT;
@@ -182,12 +249,7 @@ static tk_sim_flow arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask,
         return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(got), "barrier-operands",
                            "a barrier for 0 threads");
     }
-    flow = tk_sim_barrier_arrive(w, i, got, which, expected, wait);
-    if (flow == TK_SIM_NEXT && got != mask) { // arrive, and some have waited for the warp
-        w->joined = got;
-        return TK_SIM_JOINED;
-    }
-    return flow;
+    return tk_sim_barrier_arrive(w, i, got, which, expected, wait);
 }
 
 static tk_sim_flow run_sync(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
@@ -201,19 +263,6 @@ static tk_sim_flow run_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mas
 TK_SIM_BIND_ONE(bar_arrive, run_arrive)
 
 static tk_sim_flow run_red(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    uint32_t got, number;
-    tk_sim_flow flow;
-    if (!tk_sim_barrier_together(w, i, mask, &got, &flow)) {
-        return flow;
-    }
-    if (!same_in_all(w, i, got, &i->arg[1], &number)) {
-        return TK_SIM_FAULT;
-    }
-    if (number < TK_SIM_BARRIERS) {
-        uint32_t yes = tk_sim_get_pred(w, &i->arg[i->narg - 1]) & got;
-        w->block->barrier[number].count += (uint32_t)__builtin_popcount(yes);
-        w->block->barrier[number].voters += (uint32_t)__builtin_popcount(got);
-    }
     return arrive(w, i, mask, &i->arg[1], i->narg > 3 ? &i->arg[2] : NULL, true);
 }
 TK_SIM_BIND_ONE(bar_red, run_red)

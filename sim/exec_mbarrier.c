@@ -22,7 +22,7 @@ uint32_t tk_sim_mbarrier_offset(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
 
 static uint32_t offset_of(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, const tk_sim_arg *a,
                           tk_sim_access access) {
-    uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+    uint64_t address = tk_sim_address(w, a, lane);
     return tk_sim_mbarrier_offset(w, i, lane, tk_sim_space_of(i, a), address, access);
 }
 

@@ -22,8 +22,7 @@ tk_sim_space tk_sim_space_of(const tk_sim_inst *i, const tk_sim_arg *address) {
 }
 
 void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, uint64_t *out) {
-    const uint64_t *base = tk_sim_get(w, a);
-    TK_SIM_EACH(l, mask) { out[l] = base[l] + (uint64_t)(int64_t)a->offset; }
+    TK_SIM_EACH(l, mask) { out[l] = tk_sim_address(w, a, l); }
 }
 
 // What a register gets of the bytes of an element.

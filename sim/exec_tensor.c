@@ -53,7 +53,7 @@ static unsigned dims(const tk_sim_inst *i) {
 // What a lane's copy says of the tensor: the map and the coordinates. `operand` is where they are.
 static bool begin(tk_sim_bulk *x, unsigned operand) {
     const tk_sim_arg *a = tk_sim_operand(x->inst, operand);
-    uint64_t map = tk_sim_get(x->warp, a)[x->lane] + (uint64_t)(int64_t)a->offset;
+    uint64_t map = tk_sim_address(x->warp, a, x->lane);
     const tk_sim_tensor *t = find_map(x->warp, x->inst, x->lane, map);
     if (!t) {
         return false;

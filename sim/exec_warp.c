@@ -1,46 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of the threads of a warp on each other's registers: they happen when all the threads
-// that the member mask names have come to the instruction.
+// that the member mask names have come to the instruction: the same one with the same suffixes and
+// the same mask, but not the same place in the code. Each thread has its operands from where it
+// stands.
 #include "sim/exec.h"
 
-// The member mask, which must be the same in all lanes that execute this together and have their
-// own bit. False after *flow is what to answer.
-static bool meet(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, const tk_sim_arg *members,
-                 uint32_t *got, tk_sim_flow *flow) {
-    const uint64_t *m = tk_sim_get(w, members);
-    const uint32_t first = (uint32_t)m[__builtin_ctz(mask)];
-    uint32_t own = 0; // lanes of other groups have their turn afterwards
-    TK_SIM_EACH(l, mask) { own |= (uint32_t)((uint32_t)m[l] == first) << l; }
-    TK_SIM_EACH(l, own) {
-        if (!(first >> l & 1)) {
-            *flow = tk_sim_fail(w, i, l, "membership",
-                                "lane %u executes '%s' but is not in its member mask 0x%x", l,
-                                i->name, first);
-            return false;
-        }
+// ---- Meeting
+
+static const tk_sim_inst *inst_of(const tk_sim_warp *w, uint32_t lane) {
+    return &w->code[w->pc[lane]];
+}
+
+// The member mask is the last operand of all of these.
+static uint32_t members_of(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane) {
+    return (uint32_t)tk_sim_get(w, &i->arg[i->narg - 1])[lane];
+}
+
+uint32_t tk_sim_members(const tk_sim_warp *w, uint32_t lane) {
+    const tk_sim_inst *i = inst_of(w, lane);
+    bool meets = w->waiting >> lane & 1 && w->wait[lane] == TK_SIM_WAIT_WARP && i->meets;
+    return meets ? members_of(w, i, lane) : 0;
+}
+
+// Those of `lanes` that give the same members at the same instruction.
+static uint32_t alike(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
+                      uint32_t members) {
+    uint32_t same = 0;
+    TK_SIM_EACH(l, lanes) {
+        const tk_sim_inst *at = inst_of(w, l);
+        bool is = at == i || strcmp(at->name, i->name) == 0;
+        same |= (uint32_t)(is && members_of(w, at, l) == members) << l;
     }
-    if (mask & first & ~own) { // claimed by one that names others
-        const uint32_t l = (uint32_t)__builtin_ctz(mask & first & ~own);
-        *flow =
-            tk_sim_fail(w, i, l, "membership", "the member masks of one '%s' differ: 0x%x and 0x%x",
-                        i->name, first, (uint32_t)m[l]);
+    return same;
+}
+
+// True once all members of the first lane's group are there: *got. Lanes of other groups have their
+// turn afterwards. False: *flow is what to answer.
+static bool meet(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
+                 tk_sim_flow *flow) {
+    TK_SIM_EACH(l, mask) { w->pc[l] = tk_sim_index(w, i); }
+    const uint32_t members = members_of(w, i, (uint32_t)__builtin_ctz(mask));
+    const uint32_t own = alike(w, i, mask, members);
+    if (own & ~members) {
+        const uint32_t l = (uint32_t)__builtin_ctz(own & ~members);
+        *flow = tk_sim_fail(w, i, l, "membership",
+                            "lane %u executes '%s' but is not in its member mask 0x%x", l, i->name,
+                            members);
         return false;
     }
-    if (!tk_sim_gather(w, i, own, first, got)) {
+    uint32_t others = 0;
+    TK_SIM_EACH(l, w->waiting & members) {
+        others |= (uint32_t)(w->wait[l] == TK_SIM_WAIT_WARP && inst_of(w, l)->meets) << l;
+    }
+    if (!tk_sim_gather_with(w, i, own, alike(w, i, others, members), members, got)) {
         *flow = TK_SIM_WAIT;
         return false;
     }
     TK_SIM_EACH(l, *got) {
-        if ((uint32_t)m[l] != first) {
-            *flow = tk_sim_fail(w, i, l, "membership",
-                                "the member masks of one '%s' differ: 0x%x and 0x%x", i->name,
-                                first, (uint32_t)m[l]);
-            return false;
-        }
+        w->met_at[l] = w->pc[l];
+        w->met_with[l] = members;
     }
     w->joined = *got;
     *flow = TK_SIM_JOINED;
     return true;
+}
+
+bool tk_sim_members_agree(tk_sim_warp *w, uint32_t lane, uint32_t other) {
+    const uint32_t members = tk_sim_members(w, lane);
+    const bool waits = tk_sim_members(w, other) != 0;
+    const uint32_t at = waits ? w->pc[other] : w->met_at[other];
+    const uint32_t with = waits ? tk_sim_members(w, other) : w->met_with[other];
+    if (!(members >> other & 1) || at != w->pc[lane] || with == members) {
+        return true;
+    }
+    tk_sim_fail(w, inst_of(w, lane), lane, "membership",
+                "the member masks of one '%s' differ: 0x%x and, of lane %u, 0x%x",
+                inst_of(w, lane)->name, members, other, with);
+    return false;
+}
+
+// Of `left`, the lanes at one instruction are taken out: it, and they.
+static const tk_sim_inst *next_place(const tk_sim_warp *w, uint32_t *left, uint32_t *lanes) {
+    const uint32_t pc = w->pc[__builtin_ctz(*left)];
+    *lanes = 0;
+    TK_SIM_EACH(l, *left) { *lanes |= (uint32_t)(w->pc[l] == pc) << l; }
+    *left &= ~*lanes;
+    return &w->code[pc];
+}
+
+// The lanes' values of operand n of the shape.
+static void values(const tk_sim_warp *w, uint32_t got, unsigned n, uint64_t *out) {
+    for (uint32_t left = got, lanes; left;) {
+        const tk_sim_inst *i = next_place(w, &left, &lanes);
+        const uint64_t *from = tk_sim_get(w, tk_sim_operand(i, n));
+        TK_SIM_EACH(l, lanes) { out[l] = from[l]; }
+    }
+}
+
+static uint32_t predicates(const tk_sim_warp *w, uint32_t got, unsigned n) {
+    uint32_t bits = 0;
+    for (uint32_t left = got, lanes; left;) {
+        const tk_sim_inst *i = next_place(w, &left, &lanes);
+        bits |= tk_sim_get_pred(w, tk_sim_operand(i, n)) & lanes;
+    }
+    return bits;
+}
+
+// To operand 0: a register and, where one is named, the predicate behind it.
+static void give(tk_sim_warp *w, uint32_t got, const uint64_t *x, uint32_t pred) {
+    for (uint32_t left = got, lanes; left;) {
+        const tk_sim_inst *i = next_place(w, &left, &lanes);
+        TK_SIM_EACH(l, lanes) { tk_sim_put(w, &i->arg[0])[l] = x[l]; }
+        if (tk_sim_count_of(i, 0) == 2) {
+            tk_sim_put_pred(w, &i->arg[1], pred, lanes);
+        }
+    }
+}
+
+static void give_all(tk_sim_warp *w, uint32_t got, uint64_t x, uint32_t pred) {
+    uint64_t all[TK_SIM_LANES];
+    for (unsigned l = 0; l < TK_SIM_LANES; l++) {
+        all[l] = x;
+    }
+    give(w, got, all, pred);
 }
 
 // ---- shfl
@@ -70,32 +152,27 @@ static bool source_lane(const tk_sim_inst *i, uint32_t lane, uint32_t b, uint32_
 }
 
 static tk_sim_flow run_shfl(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    const tk_sim_arg *a = tk_sim_operand(i, 1), *b = tk_sim_operand(i, 2),
-                     *c = tk_sim_operand(i, 3);
     uint32_t got, valid = 0;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, tk_sim_operand(i, 4), &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
-    uint64_t value[TK_SIM_LANES];
-    memcpy(value, tk_sim_get(w, a), sizeof value);
-    uint64_t result[TK_SIM_LANES];
+    uint64_t a[TK_SIM_LANES], b[TK_SIM_LANES], c[TK_SIM_LANES], result[TK_SIM_LANES];
+    values(w, got, 1, a);
+    values(w, got, 2, b);
+    values(w, got, 3, c);
     TK_SIM_EACH(l, got) {
         uint32_t from;
-        bool inside =
-            source_lane(i, l, (uint32_t)tk_sim_get(w, b)[l], (uint32_t)tk_sim_get(w, c)[l], &from);
+        bool inside = source_lane(i, l, (uint32_t)b[l], (uint32_t)c[l], &from);
         if (!(got >> from & 1)) {
-            return tk_sim_fail(w, i, l, "shuffle-source",
+            return tk_sim_fail(w, inst_of(w, l), l, "shuffle-source",
                                "lane %u reads lane %u, which does not take part (0x%x)", l, from,
                                got);
         }
         valid |= (uint32_t)inside << l;
-        result[l] = value[from];
+        result[l] = a[from];
     }
-    TK_SIM_EACH(l, got) { tk_sim_put(w, &i->arg[0])[l] = result[l]; }
-    if (tk_sim_count_of(i, 0) == 2) {
-        tk_sim_put_pred(w, &i->arg[1], valid, got);
-    }
+    give(w, got, result, valid);
     return flow;
 }
 TK_SIM_BIND_ONE(shfl, run_shfl)
@@ -105,14 +182,17 @@ TK_SIM_BIND_ONE(shfl, run_shfl)
 static tk_sim_flow run_vote(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, &i->arg[2], &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
-    uint32_t yes = tk_sim_get_pred(w, &i->arg[1]) & got;
+    uint32_t yes = predicates(w, got, 1);
     bool is = tk_sim_has(i, TK_SIM_MOD_ALL)   ? yes == got
               : tk_sim_has(i, TK_SIM_MOD_ANY) ? yes != 0
                                               : yes == got || yes == 0;
-    tk_sim_put_pred(w, &i->arg[0], is ? ~0u : 0, got);
+    for (uint32_t left = got, lanes; left;) {
+        const tk_sim_inst *at = next_place(w, &left, &lanes);
+        tk_sim_put_pred(w, &at->arg[0], is ? ~0u : 0, lanes);
+    }
     return flow;
 }
 TK_SIM_BIND_ONE(vote, run_vote)
@@ -120,11 +200,10 @@ TK_SIM_BIND_ONE(vote, run_vote)
 static tk_sim_flow run_ballot(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, &i->arg[2], &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
-    uint32_t yes = tk_sim_get_pred(w, &i->arg[1]) & got;
-    TK_SIM_EACH(l, got) { tk_sim_put(w, &i->arg[0])[l] = yes; }
+    give_all(w, got, predicates(w, got, 1), 0);
     return flow;
 }
 TK_SIM_BIND_ONE(ballot, run_ballot)
@@ -138,18 +217,15 @@ static uint32_t equals(const uint64_t *x, uint32_t got, uint32_t lane) {
 static tk_sim_flow run_match(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, tk_sim_operand(i, 2), &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
-    uint64_t x[TK_SIM_LANES];
-    memcpy(x, tk_sim_get(w, tk_sim_operand(i, 1)), sizeof x);
-    uint64_t *d = tk_sim_put(w, &i->arg[0]);
+    uint64_t x[TK_SIM_LANES], d[TK_SIM_LANES];
+    values(w, got, 1, x);
     bool all = tk_sim_has(i, TK_SIM_MOD_ALL);
     bool one = equals(x, got, (uint32_t)__builtin_ctz(got)) == got;
     TK_SIM_EACH(l, got) { d[l] = all ? (one ? got : 0) : equals(x, got, l); }
-    if (tk_sim_count_of(i, 0) == 2) {
-        tk_sim_put_pred(w, &i->arg[1], one ? ~0u : 0, got);
-    }
+    give(w, got, d, one ? ~0u : 0);
     return flow;
 }
 TK_SIM_BIND_ONE(match_any, run_match)
@@ -170,13 +246,14 @@ static uint32_t folded(const tk_sim_inst *i, uint32_t x, uint32_t y) {
 static tk_sim_flow run_redux(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, &i->arg[2], &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
-    const uint64_t *a = tk_sim_get(w, &i->arg[1]);
+    uint64_t a[TK_SIM_LANES];
+    values(w, got, 1, a);
     uint32_t first = (uint32_t)__builtin_ctz(got), sum = (uint32_t)a[first];
     TK_SIM_EACH(l, got & ~(1u << first)) { sum = folded(i, sum, (uint32_t)a[l]); }
-    TK_SIM_EACH(l, got) { tk_sim_put(w, &i->arg[0])[l] = sum; }
+    give_all(w, got, sum, 0);
     return flow;
 }
 TK_SIM_BIND_ONE(redux, run_redux)
@@ -191,12 +268,11 @@ TK_SIM_BIND_ONE(activemask, run_activemask)
 static tk_sim_flow run_elect(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, tk_sim_operand(i, 1), &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
     uint32_t leader = (uint32_t)__builtin_ctz(got);
-    TK_SIM_EACH(l, got) { tk_sim_put(w, &i->arg[0])[l] = leader; }
-    tk_sim_put_pred(w, &i->arg[1], 1u << leader, got);
+    give_all(w, got, leader, 1u << leader);
     return flow;
 }
 tk_sim_exec *tk_sim_bind_elect(const tk_sim_inst *i) {
@@ -208,7 +284,7 @@ tk_sim_exec *tk_sim_bind_elect(const tk_sim_inst *i) {
 static tk_sim_flow run_bar_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint32_t got;
     tk_sim_flow flow;
-    if (!meet(w, i, mask, &i->arg[0], &got, &flow)) {
+    if (!meet(w, i, mask, &got, &flow)) {
         return flow;
     }
     tk_sim_shadow_warp(w, got);

@@ -68,6 +68,7 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
         tk_sim_calls_begin(w);
     }
     memset(w->wait, 0, sizeof w->wait);
+    memset(w->met_at, 0xff, sizeof w->met_at);
     w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
     w->came = w->phase = 0;
     w->registers = tk_sim_registers_at_launch(w);

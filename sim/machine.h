@@ -48,26 +48,26 @@ typedef struct tk_sim_warp {
     uint32_t waiting;              // of these, those that wait
     uint32_t came, phase; // arrived at the cluster's barrier, and in which of its phases, by parity
     uint32_t pc[TK_SIM_LANES];
-    uint8_t wait[TK_SIM_LANES];        // tk_sim_wait
-    uint8_t wait_number[TK_SIM_LANES]; // of the barrier
-    uint32_t target;                   // set by an executor that answers BRANCH
-    uint32_t joined;                   // set by an executor that answers JOINED
-    uint32_t carry;                    // of add.cc and the like, a bit a lane
-    bool yields;                       // the warp gives way to others
-    bool at_barrier;                   // what it accesses is an mbarrier
-    bool gives_up;                     // a wait for an mbarrier has taken its time
-    struct tk_sim_calls *calls;        // [lane], of exec_call.c; NULL: the module has no functions
-    uint32_t registers;                // a thread of it may use: setmaxnreg
-    struct tk_sim_wgmma *wgmma;        // wgmma.h; NULL: the module has none
-    uint32_t turns;                    // taken by the running group while others could run
+    uint8_t wait[TK_SIM_LANES];                            // tk_sim_wait
+    uint8_t wait_number[TK_SIM_LANES];                     // of the barrier
+    uint32_t met_at[TK_SIM_LANES], met_with[TK_SIM_LANES]; // the last meeting by a member mask
+    uint32_t target;                                       // set by an executor that answers BRANCH
+    uint32_t joined;                                       // set by an executor that answers JOINED
+    uint32_t carry;                                        // of add.cc and the like, a bit a lane
+    bool yields;                                           // the warp gives way to others
+    bool at_barrier;                                       // what it accesses is an mbarrier
+    bool gives_up;              // a wait for an mbarrier has taken its time
+    struct tk_sim_calls *calls; // [lane], of exec_call.c; NULL: the module has no functions
+    uint32_t registers;         // a thread of it may use: setmaxnreg
+    struct tk_sim_wgmma *wgmma; // wgmma.h; NULL: the module has none
+    uint32_t turns;             // taken by the running group while others could run
 } tk_sim_warp;
 
 typedef struct tk_sim_barrier {
     uint32_t expected; // threads, in whole warps; 0: nobody has arrived
     uint32_t arrived;
-    uint32_t waits;         // of these, those that wait (arrive does not)
-    uint32_t count, voters; // bar.red: threads whose predicate is true; all that gave one
-    bool everyone;          // it is for the whole block
+    uint32_t came[TK_SIM_MAX_WARPS]; // threads of a warp that has not arrived as a whole
+    bool counted;                    // a number of threads was given
 } tk_sim_barrier;
 
 typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
@@ -189,6 +189,13 @@ const char *tk_sim_member_text(const tk_sim_cluster *c, uint32_t member);
 // answers JOINED. False: it answers TK_SIM_WAIT.
 bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t members,
                    uint32_t *got);
+// The same where `others` are those of the waiting threads that count as arrived.
+bool tk_sim_gather_with(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t others,
+                        uint32_t members, uint32_t *got);
+// The members that a lane waits for at an instruction with a member mask; 0: at none. False after a
+// fault: it waits there for another one, which came with another mask.
+uint32_t tk_sim_members(const tk_sim_warp *w, uint32_t lane);
+bool tk_sim_members_agree(tk_sim_warp *w, uint32_t lane, uint32_t other);
 // The same for instructions of whole warps; *flow is what to answer, JOINED where it is true.
 bool tk_sim_whole_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_flow *flow);
 // Makes lanes that wait for WAIT_ASYNC of all warps run again.
@@ -217,6 +224,11 @@ tk_sim_space tk_sim_resolve(tk_sim_space space, uint64_t *address);
 // The space that an instruction's suffixes and its address name.
 tk_sim_space tk_sim_space_of(const tk_sim_inst *i, const tk_sim_arg *address);
 void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, uint64_t *out);
+// In a register of 32 bits, the address is a sum of 32 bits.
+static inline uint64_t tk_sim_address(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t lane) {
+    uint64_t sum = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+    return a->bytes == 4 ? (uint32_t)sum : sum;
+}
 
 // ---- Order of accesses of shared memory (shadow.c)
 
@@ -413,6 +425,7 @@ bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
                              tk_sim_flow *flow);
 tk_sim_flow tk_sim_barrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
                                   uint32_t number, uint32_t expected, bool wait);
+bool tk_sim_barriers_left(tk_sim_warp *w);   // threads have ended; false after a fault
 void tk_sim_fill_registers(tk_sim_block *b); // specials and immediates, before a block runs
 void tk_sim_fill_frame(tk_sim_warp *w, const tk_sim_entry *body, uint32_t lane, uint32_t base);
 void tk_sim_calls_make(tk_sim_warp *w);

@@ -70,7 +70,7 @@ tk_sim_mbarrier *tk_sim_mbarrier_at(tk_sim_warp *w, const tk_sim_inst *i, uint32
 const tk_sim_mbarrier *tk_sim_mbarrier_of_wait(const tk_sim_warp *w, const tk_sim_inst *i,
                                                uint32_t lane) {
     const tk_sim_arg *a = tk_sim_operand(i, 1);
-    uint64_t address = tk_sim_get(w, a)[lane] + (uint64_t)(int64_t)a->offset;
+    uint64_t address = tk_sim_address(w, a, lane);
     tk_sim_resolve(tk_sim_space_of(i, a), &address);
     uint32_t begin = (uint32_t)(w->block->shared - w->cluster->shared);
     return find(w->cluster, begin + (uint32_t)(address - TK_SIM_SHARED_BASE));

@@ -539,6 +539,9 @@ static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t g
     i.guard_slot = guard_slot;
     i.loc = r->loc;
     note_strong(r, &i);
+    i.meets = strncmp(i.name, "bar.warp.", 9) == 0 ||
+              (i.klass == TK_SIM_CLASS_WARP && strstr(i.name, ".sync") &&
+               !tk_sim_has(&i, TK_SIM_MOD_ALIGNED));
     if (r->program->code.n == TK_SIM_MAX_INSTS) {
         tk_sim_refuse_at(r, i.line, "more than %d instructions", TK_SIM_MAX_INSTS);
     }

@@ -101,6 +101,11 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
     switch ((tk_sim_wait)w->wait[l]) {
     case TK_SIM_WAIT_BARRIER: {
         const tk_sim_barrier *b = &w->block->barrier[w->wait_number[l]];
+        if (b->came[w->index] & lanes) {
+            tk_sim_fail_note(g, i, "%s waits at barrier %u for the other threads of the warp", who,
+                             (unsigned)w->wait_number[l]);
+            return;
+        }
         tk_sim_fail_note(g, i, "%s waits at barrier %u, where %u of %u threads have arrived", who,
                          (unsigned)w->wait_number[l], b->arrived, b->expected);
         return;
@@ -128,7 +133,8 @@ static uint32_t alike(const tk_sim_warp *w, uint32_t lanes, uint32_t l) {
     uint32_t same = 0;
     TK_SIM_EACH(k, lanes) {
         same |= (uint32_t)(w->pc[k] == w->pc[l] && w->wait[k] == w->wait[l] &&
-                           w->wait_number[k] == w->wait_number[l])
+                           w->wait_number[k] == w->wait_number[l] &&
+                           tk_sim_members(w, k) == tk_sim_members(w, l))
                 << k;
     }
     return same;
@@ -156,14 +162,34 @@ static void note_block(const tk_sim_block *b, unsigned *notes) {
     }
 }
 
+// A part of a warp waits for the rest of it.
+static bool is_apart(const tk_sim_warp *w, uint32_t l) {
+    return w->wait[l] == TK_SIM_WAIT_WARP ||
+           (w->wait[l] == TK_SIM_WAIT_BARRIER &&
+            (w->block->barrier[w->wait_number[l]].came[w->index] >> l & 1));
+}
+
+// Whether those who wait for each other by member masks give the same ones; false after a fault.
+static bool masks_agree(tk_sim_warp *w) {
+    TK_SIM_EACH(l, w->waiting) {
+        TK_SIM_EACH(k, tk_sim_members(w, l) & w->alive) {
+            if (!tk_sim_members_agree(w, l, k)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void tk_sim_report_stuck(tk_sim_cluster *c) {
     tk_sim_warp *first = NULL;
     uint32_t lane = 0;
-    bool divergent = false;
+    bool divergent = false, agree = true;
     for (uint32_t k = 0; k < c->nwarp; k++) {
         tk_sim_warp *w = tk_sim_warp_of(c, k);
+        agree = agree && masks_agree(w);
         TK_SIM_EACH(l, w->waiting) {
-            bool apart = w->wait[l] == TK_SIM_WAIT_WARP;
+            bool apart = is_apart(w, l);
             if (!first || (apart && !divergent)) {
                 first = w;
                 lane = l;
@@ -176,9 +202,11 @@ void tk_sim_report_stuck(tk_sim_cluster *c) {
     }
     const tk_sim_inst *i = &first->code[first->pc[lane]];
     bool barrier = strncmp(i->name, "bar", 3) == 0;
-    tk_sim_fail(first, i, lane, divergent && barrier ? "divergent-barrier" : "deadlock",
-                divergent ? "waits for threads of its warp that never come"
-                          : "waits for threads that never come");
+    if (agree) {
+        tk_sim_fail(first, i, lane, divergent && barrier ? "divergent-barrier" : "deadlock",
+                    divergent ? "waits for threads of its warp that never come"
+                              : "waits for threads that never come");
+    }
     unsigned notes = 0;
     for (uint32_t k = 0; k < c->nblock; k++) {
         note_block(&c->block[k], &notes);

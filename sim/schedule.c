@@ -58,22 +58,27 @@ static void put_pc(tk_sim_warp *w, uint32_t lanes, uint32_t pc) {
     TK_SIM_EACH(l, lanes) { w->pc[l] = pc; }
 }
 
-// Threads that wait for others of their warp look again: somebody has ended.
-static void look_again(tk_sim_warp *w) {
+// Threads that wait for others of their warp look again: some have ended. False after a fault.
+static bool look_again(tk_sim_warp *w, uint32_t ended) {
+    TK_SIM_EACH(l, w->waiting) {
+        TK_SIM_EACH(k, tk_sim_members(w, l) & ended) {
+            if (!tk_sim_members_agree(w, l, k)) {
+                return false;
+            }
+        }
+    }
     TK_SIM_EACH(l, w->waiting) {
         if (w->wait[l] == TK_SIM_WAIT_WARP) {
             w->wait[l] = TK_SIM_WAIT_NONE;
             w->waiting &= ~(1u << l);
         }
     }
+    return true;
 }
 
-bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t members,
-                   uint32_t *got) {
-    uint32_t here = mask, pc = tk_sim_index(w, i);
-    TK_SIM_EACH(l, w->waiting & members) {
-        here |= (uint32_t)(w->wait[l] == TK_SIM_WAIT_WARP && w->pc[l] == pc) << l;
-    }
+bool tk_sim_gather_with(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t others,
+                        uint32_t members, uint32_t *got) {
+    const uint32_t here = mask | others;
     if ((members & w->alive & ~here) == 0) {
         *got = here & members;
         w->waiting &= ~*got;
@@ -83,9 +88,19 @@ bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t
     w->waiting |= mask;
     TK_SIM_EACH(l, mask) {
         w->wait[l] = TK_SIM_WAIT_WARP;
-        w->pc[l] = pc;
+        w->pc[l] = tk_sim_index(w, i);
     }
     return false;
+}
+
+bool tk_sim_gather(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t members,
+                   uint32_t *got) {
+    uint32_t others = 0;
+    TK_SIM_EACH(l, w->waiting & members) {
+        bool here = w->wait[l] == TK_SIM_WAIT_WARP && w->pc[l] == tk_sim_index(w, i);
+        others |= (uint32_t)here << l;
+    }
+    return tk_sim_gather_with(w, i, mask, others, members, got);
 }
 
 void tk_sim_wake(tk_sim_cluster *c) {
@@ -124,15 +139,18 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
     case TK_SIM_GO:
     case TK_SIM_WAIT:
         break;
-    case TK_SIM_JOINED:
-        put_pc(w, w->joined, g->pc + 1);
+    case TK_SIM_JOINED: // some of them may have waited elsewhere
+        put_pc(w, w->joined & mask, g->pc);
+        TK_SIM_EACH(l, w->joined) { w->pc[l]++; }
         break;
     case TK_SIM_EXIT:
         w->alive &= ~mask;
         if (w->alive == 0) {
             w->block->live--;
         }
-        look_again(w);
+        if (!look_again(w, mask) || !tk_sim_barriers_left(w)) {
+            return STEP_FAULT;
+        }
         tk_sim_cluster_left(w, mask);
         break;
     case TK_SIM_FAULT:

@@ -244,8 +244,8 @@ Test(sim_cluster, faults) {
           "mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 1; setp.lt.u32 %p2, %t, 32;\n"
           "and.pred %p1, %p1, %p2; @%p1 bar.sync 1, 64;" MEET,
           "deadlock", "of the cluster waits at the barrier of the cluster, where 32 threads");
-    fault(1, 32, "setp.lt.u32 %p1, %t, 5; @%p1 bra OUT;" MEET "OUT:", "divergent-barrier",
-          "barrier of whole warps");
+    fault(1, 32, "setp.lt.u32 %p1, %t, 5; @%p1 bra OUT;" MEET "OUT: bar.sync 0;",
+          "divergent-barrier", "threads of its warp");
 }
 
 // ---- Barriers in another block's memory

@@ -399,16 +399,16 @@ Test(sim_threads, barriers_missed) {
     FAULT(e, ok, "[divergent-barrier]", "12: ", "8 threads of warp 0, the first is 0,",
           "24 threads of warp 0, the first is 8,");
     e = sim_open(); // a warp
-    ok = sim_run(e, 64, "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 0;\n");
+    ok = sim_run(e, 64, "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 0;\n@!%p1 bar.sync 1;");
     FAULT(e, ok, "12: [deadlock]", "warp 0 waits at barrier 0, where 32 of 64 threads have arrived",
-          "32 threads have ended");
+          "warp 1 waits at barrier 1");
     e = sim_open(); // different barriers
     ok = sim_run(e, 64,
                  "setp.lt.u32 %p1, %t, 32;\n@%p1 bra A;\nbar.sync 1;\nbra B;\nA: bar.sync 2;\nB:");
     FAULT(e, ok, "[deadlock]", "warp 0 waits at barrier 2", "warp 1 waits at barrier 1");
-    e = sim_open(); // threads that have ended
-    ok = sim_run(e, 32, "setp.lt.u32 %p1, %t, 8;\n@%p1 exit;\nbar.sync 0;");
-    FAULT(e, ok, "13: [divergent-barrier]", "thread 0 has ended");
+    e = sim_open(); // one with a count waits for so many, also where others have ended
+    ok = sim_run(e, 64, "setp.lt.u32 %p1, %t, 32;\n@%p1 exit;\nbar.sync 0, 64;");
+    FAULT(e, ok, "13: [deadlock]", "where 32 of 64 threads have arrived", "32 threads have ended");
     e = sim_open();
     ok = sim_run(e, 64, "bar.sync 1, 48;");
     FAULT(e, ok, "[barrier-operands]");
