@@ -19,6 +19,7 @@ typedef struct cuda_device {
     unsigned major, minor;
     unsigned shared_default, shared_most; // bytes a block
     struct gpu_loaded *loaded;
+    struct lt_state *blas;             // of matrix products; NULL before the first
     _Atomic(struct gpu_loaded *) last; // launched last: for messages about what is seen later
     char label[128];                   // "NVIDIA H200"
 } cuda_device;
@@ -41,6 +42,10 @@ void cuda_leave(const cuda_device *d, cuda_scope *s);
 tk_diag *cuda_fail(tk_work *w, const cuda_driver *d, cu_result r, tk_span at, const char *fmt, ...)
     TK_PRINTF(5, 6);
 void cuda_fail_forked(tk_work *w);
+
+// ---- Matrix products (cuda_matmul.c)
+void cuda_matmul_close(tkc_device *device); // releases what was kept for them
+void cuda_matmul_library_close(tkc_context *context);
 
 // ---- Compiled and loaded kernels (cuda_variant.c)
 

@@ -4,7 +4,7 @@
 // Threads live for one launch. Each takes the next block of programs from a shared counter, in the
 // order of program numbers (axis 0 fastest). The first fault stops the others; of several the one
 // with the lowest program number is reported.
-#include "runtime/internal.h"
+#include "runtime/matmul.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,6 @@ typedef struct cpu_run {
 typedef struct cpu_worker {
     cpu_run *run;
     tk_frame *frame;
-    pthread_t thread;
-    bool started;
 } cpu_worker;
 
 static void record_fault(cpu_run *r, int64_t number, const tk_exec_fault *f) {
@@ -75,30 +73,43 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-static void run_threads(tk_work *w, cpu_run *r, unsigned want) {
+unsigned cpu_threads(const tkc_config *c, int64_t items) {
+    unsigned want = c->threads;
     if (want == 0) {
         long n = sysconf(_SC_NPROCESSORS_ONLN);
         want = n > 0 ? (unsigned)n : 1;
     }
     want = want > MAX_THREADS ? MAX_THREADS : want;
-    want = (int64_t)want > r->total ? (unsigned)r->total : want;
+    return (int64_t)want > items ? (unsigned)items : want;
+}
+
+void cpu_spread(tk_work *w, unsigned n, void *(*body)(void *worker), void *const *worker) {
+    pthread_t *thread = TK_NEW_ARRAY(&w->arena, pthread_t, n);
+    bool *started = TK_NEW_ARRAY(&w->arena, bool, n);
+    // Where the system gives no more threads, those that there are do the work.
+    for (unsigned i = 1; i < n; i++) {
+        started[i] = pthread_create(&thread[i], NULL, body, worker[i]) == 0;
+    }
+    body(worker[0]);
+    for (unsigned i = 1; i < n; i++) {
+        if (started[i]) {
+            pthread_join(thread[i], NULL);
+        }
+    }
+}
+
+static void run_threads(tk_work *w, cpu_run *r, const tkc_config *c) {
+    unsigned want = cpu_threads(c, r->total);
     r->block = r->total / ((int64_t)want * 8);
     r->block = r->block < 1 ? 1 : r->block > 64 ? 64 : r->block;
     cpu_worker *worker = TK_NEW_ARRAY(&w->arena, cpu_worker, want);
+    void **each = TK_NEW_ARRAY(&w->arena, void *, want);
     for (unsigned i = 0; i < want; i++) {
         worker[i].run = r;
         worker[i].frame = tk_frame_make(r->plan, frame_alloc(w, r->plan));
+        each[i] = &worker[i];
     }
-    // Where the system gives no more threads, those that there are do the work.
-    for (unsigned i = 1; i < want; i++) {
-        worker[i].started = pthread_create(&worker[i].thread, NULL, worker_main, &worker[i]) == 0;
-    }
-    worker_main(&worker[0]);
-    for (unsigned i = 1; i < want; i++) {
-        if (worker[i].started) {
-            pthread_join(worker[i].thread, NULL);
-        }
-    }
+    cpu_spread(w, want, worker_main, each);
 }
 
 static void report_fault(const launch *l, const cpu_run *r) {
@@ -217,7 +228,7 @@ static void cpu_launch(tkc_device *device, const launch *l) {
     }
     if (r->total > 0) {
         pthread_mutex_init(&r->lock, NULL);
-        run_threads(w, r, device->context->config.threads);
+        run_threads(w, r, &device->context->config);
         pthread_mutex_destroy(&r->lock);
     }
     if (r->faulted) {
@@ -280,4 +291,5 @@ const device_table device_cpu = {
     .release = cpu_release,
     .copy = cpu_copy,
     .synchronize = cpu_synchronize,
+    .matmul = matmul_host,
 };

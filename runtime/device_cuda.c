@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device "cuda": NVIDIA GPUs through the driver.
 #include "runtime/cuda_driver.h"
+#include "runtime/matmul.h"
 
 #include <string.h>
 
@@ -15,7 +16,10 @@ gpu_compile_fn gpu_backend(const tkc_config *c) {
 #endif
 }
 
-void gpu_context_destroy(tkc_context *context) { cuda_driver_destroy(context); }
+void gpu_context_destroy(tkc_context *context) {
+    cuda_matmul_library_close(context);
+    cuda_driver_destroy(context);
+}
 
 // ---- Opening and closing
 
@@ -121,6 +125,7 @@ static void cuda_close(tkc_device *device) {
         gpu_unload(&c->config, d->loaded);
     }
     pthread_mutex_unlock(&c->gpu_lock);
+    cuda_matmul_close(device);
     if (!cuda_forked(d->driver)) {
         d->driver->primary_release(d->handle);
     }
@@ -300,6 +305,7 @@ const device_table device_cuda = {
     .release = cuda_release,
     .copy = cuda_copy,
     .synchronize = cuda_synchronize,
+    .matmul = cuda_matmul,
     .pack = gpu_pack,
     .fits = cuda_fits,
     .run = cuda_run,

@@ -2,6 +2,7 @@
 // Device "sim": the PTX of the GPU back end, run on the CPU by the simulator. "sim" is a GPU of
 // compute capability 9.0, "sim:80" one of 8.0, and so on. Its memory is the host's.
 #include "runtime/cuda_driver.h"
+#include "runtime/matmul.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -211,4 +212,5 @@ const device_table device_sim = {
     .release = sim_release,
     .copy = sim_copy,
     .synchronize = sim_synchronize,
+    .matmul = matmul_host,
 };

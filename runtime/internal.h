@@ -49,6 +49,7 @@ struct tkc_context {
     pthread_mutex_t print_lock;
     pthread_mutex_t gpu_lock; // held while what follows, or a list of loaded kernels, is changed
     struct cuda_driver *gpu_driver; // NULL before a GPU device is opened
+    struct lt_library *cublas;      // NULL before the first matrix product on a GPU
 };
 
 struct tkc_report {
@@ -185,6 +186,8 @@ typedef struct gpu_packed {
     int64_t grid[TK_MAX_GRID];
 } gpu_packed;
 
+typedef struct matmul matmul; // runtime/matmul.h
+
 // Faults of these go to the work.
 typedef struct device_table {
     const char *name;
@@ -200,6 +203,7 @@ typedef struct device_table {
     bool (*copy)(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
                  tkc_direction direction);
     bool (*synchronize)(tk_work *w, tkc_device *d);
+    void (*matmul)(tk_work *w, tkc_device *d, const matmul *m);
     // Prepared launches. pack: into `arena`. run: packed before, no work until it fails. NULL: a
     // plain launch is as good. fits: whether the compiled form that `p` is for suits the launch.
     bool (*pack)(tkc_device *d, const launch *l, tk_arena *arena, gpu_packed *p);
@@ -218,6 +222,11 @@ struct tkc_device {
 };
 
 extern const device_table device_cpu, device_cuda, device_sim;
+
+// Threads of the host (device_cpu.c): how many for so many items, at least 1 where there are any;
+// and body(worker[i]) in each of n threads, of which the caller's is one.
+unsigned cpu_threads(const tkc_config *c, int64_t items);
+void cpu_spread(tk_work *w, unsigned n, void *(*body)(void *worker), void *const *worker);
 
 // ---- What programs say while they run (fault.c)
 const char *index_text(tk_arena *a, const int64_t *index, uint32_t rank); // "3, 0"

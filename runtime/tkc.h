@@ -349,6 +349,49 @@ TKC_API tkc_status tkc_device_copy(tkc_device *device, void *to, const void *fro
 /* Waits for everything on the device; reports what failed since. */
 TKC_API tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report);
 
+/* ---- Matrix products: docs/matmul.md.
+   d = activation(alpha a b + beta c + bias), on a GPU by NVIDIA's cuBLASLt, which is loaded at the
+   first call: libcublasLt.so.13 or .12, or the file that the environment's TKC_CUBLASLT names (set
+   and empty: none), else TKC_ERROR_DEVICE. On cpu and sim: computed here.
+
+   a is [.., M, K], b [.., K, N], c and d [.., M, N]; the axes in front are batches, the same for
+   all. a, b and c without them are the same for each product. A transpose is a tensor with its
+   strides: of the last two one is 1 and the other at least the size of that axis, neither
+   negative, and c is ordered as d. Axes of batches must be one step apart, any one, also 0 but for
+   d. bias is [N] or [.., N], and needs a d whose last stride is 1.
+
+   Types, as a, b -> d (what the sum is kept in): f64 (f64); f32 (f32); f16 -> f16 or f32, bf16 ->
+   bf16 or f32 (f32); i8 -> i32 (i32, wraps); f8e4m3 and f8e5m2, not both f8e5m2, -> bf16, f16, f32,
+   f8e4m3 or, where one is f8e5m2, f8e5m2 (f32). c and bias are of d's type, but bf16 or f16 (the
+   same) with an f8 d, and a bias is bf16 with f8 factors and an f32 d; i8 has neither bias nor
+   activation. */
+typedef enum tkc_activation {
+    TKC_ACTIVATION_NONE,
+    TKC_ACTIVATION_RELU, /* max(x, 0) */
+    TKC_ACTIVATION_GELU, /* by tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+} tkc_activation;
+typedef struct tkc_matmul_options {
+    size_t size;            /* sizeof(tkc_matmul_options): lets the struct grow */
+    const tkc_tensor *bias; /* NULL: none */
+    tkc_activation activation;
+    bool tf32; /* f32 on a GPU: factors are rounded to 10 bits, for speed; elsewhere unused */
+    /* One f32 each in the device's memory; NULL: 1. f8 a, b: what their elements are multiplied by.
+       f8 d: what the result is multiplied by before it is rounded. */
+    const float *scale_a, *scale_b, *scale_d;
+    void *stream; /* as in tkc_launch_options */
+} tkc_matmul_options;
+/* c may be NULL where beta is 0 and is not read then; it may be d itself. No other tensor may share
+   memory with d. alpha and beta are rounded to the type that the sum is kept in, and whole for i32.
+   options NULL: none. Sizes are below 2^31; a K of 0 is refused, an empty d is nothing to do.
+   cuda: put on the stream as a launch is. Which of cuBLASLt's algorithms runs is asked once for
+   each shape; memory that it works in (32 MiB where one needs any) is kept for each stream until
+   the device is closed. A stream may be captured in a CUDA graph once it had such a call before;
+   the graph may not run at the same time as other products of that stream. */
+TKC_API tkc_status tkc_matmul(tkc_device *device, double alpha, const tkc_tensor *a,
+                              const tkc_tensor *b, double beta, const tkc_tensor *c,
+                              const tkc_tensor *d, const tkc_matmul_options *options,
+                              tkc_report **report);
+
 /* ---- Code for GPUs, made without one */
 /* What code can be compiled for; all names are of the form "sm_90a". Oldest first; false past the
    end. What ends in `a` runs on that compute capability alone, the rest, as PTX, on all later ones

@@ -61,6 +61,11 @@ class LaunchOptions_(ctypes.Structure):
                 ("stream", ctypes.c_void_p), ("seed", ctypes.c_uint64)]
 
 
+class MatmulOptions_(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("bias", ctypes.POINTER(Tensor_)), ("activation", ctypes.c_int), ("tf32", ctypes.c_bool),
+                ("scale_a", ctypes.c_void_p), ("scale_b", ctypes.c_void_p), ("scale_d", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+
+
 class Build_(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("llvm", ctypes.c_char_p), ("assembler", ctypes.c_char * 512), ("driver", ctypes.c_uint32),
                 ("why", ctypes.c_char * 256), ("gpus", ctypes.c_uint32)]
@@ -89,7 +94,7 @@ CACHE = os.environ.get("TKC_TEST_CACHE")
 SEED = int(os.environ.get("TKC_TEST_SEED", "0"))  # of the simulator's schedule
 EXACT = os.environ.get("TKC_TEST_EXACT") == "1"
 DRY = os.environ.get("TKC_TEST_DRY") == "1"
-REFUSALS = ("cannot be compiled for",)  # in the texts of refusals
+REFUSALS = ("cannot be compiled for", "cuBLASLt has no algorithm")  # in the texts of refusals
 (TO_DEVICE, FROM_DEVICE) = range(2)
 MOST_BYTES = 256 << 20 if EXACT else 6 << 30  # of the buffers of one launch on a GPU
 POOLED = 32 << 20  # up to so many bytes go through one block that is kept
@@ -477,6 +482,42 @@ class Kernel:
 
 
 _open = set()  # kernels
+
+# ---- Matrix products ----------------------------------------------------------------------------
+
+ACTIVATIONS = (None, "relu", "gelu")
+
+
+def matmul(a, b, d, alpha=1.0, beta=0.0, c=None, bias=None, activation=None, tf32=False, **scales):
+    """tkc_matmul on DEVICE. `scales`: scale_a, scale_b, scale_d, arrays of one f32."""
+    if DEVICE.startswith(("cpu", "sim")):
+        _matmul(lambda at: at, a, b, d, alpha, beta, c, bias, activation, tf32, scales)
+    else:
+        given = [x for x in (a, b, c, d, bias, *scales.values()) if x is not None]
+        with Mirror(library().device(), given) as mirror:
+            _matmul(mirror.address, a, b, d, alpha, beta, c, bias, activation, tf32, scales)
+            mirror.back()
+    launches[0] += 1
+
+
+def _matmul(address, a, b, d, alpha, beta, c, bias, activation, tf32, scales):
+    def tensor(x):
+        t = None if x is None else _tensor_arg(x).tensor
+        if t is not None and t.data:
+            t.data = address(t.data)
+        return t
+
+    def pointer(t):
+        return None if t is None else ctypes.byref(t)
+    options = MatmulOptions_(size=ctypes.sizeof(MatmulOptions_), activation=ACTIVATIONS.index(activation), tf32=tf32)
+    for name, value in scales.items():
+        setattr(options, name, address(value.ctypes.data))
+    bias = tensor(bias)
+    if bias is not None:
+        options.bias = ctypes.pointer(bias)
+    a, b, c, d = (tensor(x) for x in (a, b, c, d))
+    library().call("tkc_matmul", library().device(), ctypes.c_double(alpha), pointer(a), pointer(b), ctypes.c_double(beta), pointer(c),
+                   pointer(d), ctypes.byref(options))
 
 
 def close_kernels():
