@@ -16,6 +16,7 @@ typedef struct cu_context_opaque *cu_context;
 typedef struct cu_module_opaque *cu_module;
 typedef struct cu_function_opaque *cu_function;
 typedef struct cu_stream_opaque *cu_stream;
+typedef struct cu_event_opaque *cu_event;
 typedef unsigned long long cu_address;
 
 enum { // results that are told apart
@@ -40,6 +41,7 @@ enum { // results that are told apart
 
 enum { // device attributes
     CU_DEVICE_SHARED_DEFAULT = 8,
+    CU_DEVICE_CACHE = 38,
     CU_DEVICE_MAJOR = 75,
     CU_DEVICE_MINOR = 76,
     CU_DEVICE_SHARED_OPTIN = 97,
@@ -98,7 +100,14 @@ enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
     F(memory_set, cuMemsetD8_v2, (cu_address p, unsigned char x, size_t bytes))                    \
     F(copy_in, cuMemcpyHtoD_v2, (cu_address to, const void *from, size_t bytes))                   \
     F(copy_out, cuMemcpyDtoH_v2, (void *to, cu_address from, size_t bytes))                        \
-    F(copy_within, cuMemcpyDtoD_v2, (cu_address to, cu_address from, size_t bytes))
+    F(copy_within, cuMemcpyDtoD_v2, (cu_address to, cu_address from, size_t bytes))                \
+    F(copy_on_stream, cuMemcpyDtoDAsync_v2,                                                        \
+      (cu_address to, cu_address from, size_t bytes, cu_stream s))                                 \
+    F(event_create, cuEventCreate, (cu_event * e, unsigned flags))                                 \
+    F(event_record, cuEventRecord, (cu_event e, cu_stream s))                                      \
+    F(event_synchronize, cuEventSynchronize, (cu_event e))                                         \
+    F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))        \
+    F(event_destroy, cuEventDestroy_v2, (cu_event e))
 
 typedef struct cuda_driver {
     void *library;

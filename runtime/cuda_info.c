@@ -62,6 +62,16 @@ tkc_status tkc_gpu_info(tkc_context *context, size_t i, tkc_gpu *out) {
     if (p && total(&bytes, device) == 0) {
         out->memory = bytes;
     }
+    int cache = 0;
+    if (d->device_attribute(&cache, CU_DEVICE_CACHE, device) == 0 && cache > 0) {
+        out->cache = (uint64_t)cache;
+    }
+    cu_result (*bus)(char *, int, cu_device);
+    p = dlsym(d->library, "cuDeviceGetPCIBusId");
+    memcpy(&bus, &p, sizeof bus);
+    if (!p || bus(out->bus, (int)sizeof out->bus, device) != 0) {
+        out->bus[0] = 0;
+    }
     const tk_target *t = tk_target_for(out->major, out->minor);
     out->target = t ? t->name : NULL;
     return r == 0 ? TKC_OK : TKC_ERROR_DEVICE;

@@ -130,6 +130,7 @@ typedef struct memory_call {
     const void *from;
     size_t bytes;
     tkc_direction direction;
+    void *stream;
 } memory_call;
 
 static tkc_status run_memory(memory_call *c, void (*body)(tk_work *w, void *arg),
@@ -152,6 +153,16 @@ static void do_free(tk_work *w, void *arg) {
 static void do_copy(tk_work *w, void *arg) {
     memory_call *c = arg;
     c->device->table->copy(w, c->device, c->to, c->from, c->bytes, c->direction);
+}
+
+static void do_copy_on_stream(tk_work *w, void *arg) {
+    memory_call *c = arg;
+    const device_table *t = c->device->table;
+    if (t->copy_on_stream) {
+        t->copy_on_stream(w, c->device, c->to, c->from, c->bytes, c->stream);
+    } else {
+        t->copy(w, c->device, c->to, c->from, c->bytes, TKC_WITHIN_DEVICE);
+    }
 }
 
 static void do_synchronize(tk_work *w, void *arg) {
@@ -189,8 +200,20 @@ tkc_status tkc_device_copy(tkc_device *device, void *to, const void *from, size_
     if (!device || (bytes && (!to || !from)) || (unsigned)direction > TKC_WITHIN_DEVICE) {
         return TKC_ERROR_ARGUMENT;
     }
-    memory_call c = {device, to, from, bytes, direction};
+    memory_call c = {device, to, from, bytes, direction, NULL};
     return bytes ? run_memory(&c, do_copy, report) : TKC_OK;
+}
+
+tkc_status tkc_device_copy_async(tkc_device *device, void *to, const void *from, size_t bytes,
+                                 void *stream, tkc_report **report) {
+    if (report) {
+        *report = NULL;
+    }
+    if (!device || (bytes && (!to || !from))) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    memory_call c = {device, to, from, bytes, TKC_WITHIN_DEVICE, stream};
+    return bytes ? run_memory(&c, do_copy_on_stream, report) : TKC_OK;
 }
 
 tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report) {

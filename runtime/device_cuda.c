@@ -294,6 +294,70 @@ static bool cuda_synchronize(tk_work *w, tkc_device *device) {
     return finish(w, device, r, "work on");
 }
 
+static bool cuda_copy_on_stream(tk_work *w, tkc_device *device, void *to, const void *from,
+                                size_t bytes, void *stream) {
+    const cuda_device *d = device->state;
+    cuda_scope s;
+    if (!enter(w, device, &s)) {
+        return false;
+    }
+    cu_result r = d->driver->copy_on_stream((cu_address)(uintptr_t)to, (cu_address)(uintptr_t)from,
+                                            bytes, stream);
+    cuda_leave(d, &s);
+    return finish(w, device, r, "a copy on");
+}
+
+// ---- Events
+
+static bool cuda_event_create(tk_work *w, tkc_device *device, void **state) {
+    const cuda_device *d = device->state;
+    cuda_scope s;
+    if (!enter(w, device, &s)) {
+        return false;
+    }
+    cu_event e = NULL;
+    cu_result r = d->driver->event_create(&e, 0);
+    cuda_leave(d, &s);
+    *state = e;
+    return finish(w, device, r, "an event on");
+}
+
+static bool cuda_event_record(tk_work *w, tkc_device *device, void *state, void *stream) {
+    const cuda_device *d = device->state;
+    cuda_scope s;
+    if (!enter(w, device, &s)) {
+        return false;
+    }
+    cu_result r = d->driver->event_record(state, stream);
+    cuda_leave(d, &s);
+    return finish(w, device, r, "work on");
+}
+
+static bool cuda_event_elapsed(tk_work *w, tkc_device *device, void *from, void *to,
+                               double *milliseconds) {
+    const cuda_device *d = device->state;
+    cuda_scope s;
+    if (!enter(w, device, &s)) {
+        return false;
+    }
+    float found = 0;
+    cu_result r = d->driver->event_synchronize(from);
+    r = r ? r : d->driver->event_synchronize(to);
+    r = r ? r : d->driver->event_elapsed(&found, from, to);
+    cuda_leave(d, &s);
+    *milliseconds = (double)found;
+    return finish(w, device, r, "work on");
+}
+
+static void cuda_event_destroy(tkc_device *device, void *state) {
+    const cuda_device *d = device->state;
+    cuda_scope s;
+    if (!cuda_forked(d->driver) && cuda_enter(d, &s) == 0) {
+        d->driver->event_destroy(state);
+        cuda_leave(d, &s);
+    }
+}
+
 const device_table device_cuda = {
     .name = "cuda",
     .numbered = true,
@@ -306,6 +370,11 @@ const device_table device_cuda = {
     .copy = cuda_copy,
     .synchronize = cuda_synchronize,
     .matmul = cuda_matmul,
+    .copy_on_stream = cuda_copy_on_stream,
+    .event_create = cuda_event_create,
+    .event_record = cuda_event_record,
+    .event_elapsed = cuda_event_elapsed,
+    .event_destroy = cuda_event_destroy,
     .pack = gpu_pack,
     .fits = cuda_fits,
     .run = cuda_run,

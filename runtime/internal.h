@@ -204,6 +204,13 @@ typedef struct device_table {
                  tkc_direction direction);
     bool (*synchronize)(tk_work *w, tkc_device *d);
     void (*matmul)(tk_work *w, tkc_device *d, const matmul *m);
+    // Of a device that works on while the host does; else NULL: `copy` and the host's clock do.
+    bool (*copy_on_stream)(tk_work *w, tkc_device *d, void *to, const void *from, size_t bytes,
+                           void *stream);
+    bool (*event_create)(tk_work *w, tkc_device *d, void **state);
+    bool (*event_record)(tk_work *w, tkc_device *d, void *state, void *stream);
+    bool (*event_elapsed)(tk_work *w, tkc_device *d, void *from, void *to, double *milliseconds);
+    void (*event_destroy)(tkc_device *d, void *state);
     // Prepared launches. pack: into `arena`. run: packed before, no work until it fails. NULL: a
     // plain launch is as good. fits: whether the compiled form that `p` is for suits the launch.
     bool (*pack)(tkc_device *d, const launch *l, tk_arena *arena, gpu_packed *p);

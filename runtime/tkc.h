@@ -348,6 +348,21 @@ TKC_API tkc_status tkc_device_copy(tkc_device *device, void *to, const void *fro
                                    tkc_direction direction, tkc_report **report);
 /* Waits for everything on the device; reports what failed since. */
 TKC_API tkc_status tkc_device_synchronize(tkc_device *device, tkc_report **report);
+/* A copy within the device, put on the stream as a launch is. On cpu and sim: done on return. */
+TKC_API tkc_status tkc_device_copy_async(tkc_device *device, void *to, const void *from,
+                                         size_t bytes, void *stream, tkc_report **report);
+
+/* ---- Time: events are points on a stream, between which the device's own clock tells the time. On
+   cpu and sim, which are done when a launch returns, it is the host's. */
+typedef struct tkc_event tkc_event;
+TKC_API tkc_status tkc_event_create(tkc_device *device, tkc_event **event, tkc_report **report);
+/* Behind what is on the stream now. An event may be recorded again, but is one thread's at a time.
+ */
+TKC_API tkc_status tkc_event_record(tkc_event *event, void *stream, tkc_report **report);
+/* Waits for both, which must have been recorded, on one device. */
+TKC_API tkc_status tkc_event_elapsed(tkc_event *from, tkc_event *to, double *milliseconds,
+                                     tkc_report **report);
+TKC_API void tkc_event_destroy(tkc_event *event); /* before its device; NULL is fine */
 
 /* ---- Matrix products: docs/matmul.md.
    d = activation(alpha a b + beta c + bias), on a GPU by NVIDIA's cuBLASLt, which is loaded at the
@@ -514,6 +529,8 @@ typedef struct tkc_gpu {
     uint64_t memory;       /* bytes; 0: unknown */
     uint32_t shared;       /* bytes of shared memory that a program may use */
     const char *target;    /* what is compiled for it; NULL: too old */
+    uint64_t cache;        /* bytes of the second-level cache; 0: unknown */
+    char bus[16];          /* its place, "0000:1b:00.0"; "": unknown */
 } tkc_gpu;
 /* GPU i of `gpus`, the one that device "cuda:i" is. */
 TKC_API tkc_status tkc_gpu_info(tkc_context *context, size_t i, tkc_gpu *out);

@@ -25,13 +25,15 @@ typedef struct fake_cuda {
     void *(*on_load)(const void *image, int *error); // its code; NULL: what it is does not matter
     void (*on_unload)(void *code);
     const char *name; // of each GPU; NULL: "Fake GPU 0", ...
+    double launch_ms; // that a launch takes by the clock of events; 0: 0.01
 
     // Seen by tests.
     long calls;
     char log[FAKE_LOG]; // names of the calls, with a space after each
     size_t log_size;
-    long modules, memories, retains; // live
-    long pushed;                     // pushes less pops, of all threads
+    long modules, memories, retains, events; // live
+    double clock;                            // of events, in milliseconds
+    long pushed;                             // pushes less pops, of all threads
     struct {
         char kernel[64];
         int device;

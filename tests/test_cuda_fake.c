@@ -460,6 +460,45 @@ Test(cuda, prepared_on_cpu) {
     gpu_close(&e);
 }
 
+// ---- Events
+
+Test(cuda, events) {
+    gpu_env e = gpu_open(FAKE_CUDA, axpy);
+    const char *names[] = {"cuda", "cpu", "sim"};
+    for (int i = 0; i < 3; i++) {
+        tkc_device *d = NULL;
+        tkc_event *from = NULL, *to = NULL;
+        void *p = NULL;
+        double ms = -1;
+        cr_assert_eq(tkc_device_open(e.context, names[i], &d, NULL), TKC_OK);
+        cr_assert_eq(tkc_device_alloc(d, 2000000, &p, NULL), TKC_OK);
+        cr_assert_eq(tkc_event_create(d, &from, NULL), TKC_OK);
+        cr_assert_eq(tkc_event_create(d, &to, NULL), TKC_OK);
+        cr_expect_eq(tkc_event_record(from, NULL, NULL), TKC_OK);
+        cr_expect_eq(tkc_event_elapsed(from, to, &ms, NULL), TKC_ERROR_ARGUMENT);
+        cr_expect_eq(ms, -1);
+        cr_expect_eq(tkc_device_copy_async(d, (char *)p + 1000000, p, 1000000, NULL, NULL), TKC_OK);
+        cr_expect_eq(tkc_event_record(to, NULL, NULL), TKC_OK);
+        cr_expect_eq(tkc_event_elapsed(from, to, &ms, NULL), TKC_OK);
+        cr_expect(i == 0 ? ms > 0.0029 && ms < 0.0031 : ms >= 0 && ms < 60000, "%s: %g", names[i],
+                  ms);
+        cr_expect_eq(tkc_device_copy_async(d, NULL, p, 4, NULL, NULL), TKC_ERROR_ARGUMENT);
+        cr_expect_eq(tkc_device_copy_async(d, NULL, NULL, 0, NULL, NULL), TKC_OK);
+        tkc_event_destroy(from);
+        tkc_event_destroy(to);
+        tkc_device_free(d, p);
+        tkc_device_close(d);
+    }
+    tkc_event_destroy(NULL);
+    cr_expect_eq(tkc_event_create(NULL, &(tkc_event *){NULL}, NULL), TKC_ERROR_ARGUMENT);
+    cr_expect_eq(e.fake->events, 0);
+    tkc_gpu gpu = {.size = sizeof gpu};
+    cr_expect_eq(tkc_gpu_info(e.context, 1, &gpu), TKC_OK);
+    cr_expect_eq(gpu.cache, 65536);
+    cr_expect_str_eq(gpu.bus, "0000:02:00.0");
+    gpu_close(&e);
+}
+
 // ---- Memory
 
 Test(cuda, memory) {

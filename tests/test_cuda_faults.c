@@ -33,6 +33,8 @@ static void vectors(tkc_arg a[2], int64_t n) {
 static tkc_status use(gpu_env *e, tkc_report **r) {
     tkc_arg a[2];
     tkc_prepared *p = NULL;
+    tkc_event *from = NULL, *to = NULL;
+    double ms = 0;
     void *memory = NULL;
     char bytes[16] = "";
     vectors(a, 100);
@@ -51,7 +53,15 @@ static tkc_status use(gpu_env *e, tkc_report **r) {
     s = s ? s : tkc_device_copy(e->device, memory, bytes, 16, TKC_TO_DEVICE, r);
     s = s ? s : tkc_device_copy(e->device, memory, memory, 16, TKC_WITHIN_DEVICE, r);
     s = s ? s : tkc_device_copy(e->device, bytes, memory, 16, TKC_FROM_DEVICE, r);
+    s = s ? s : tkc_event_create(e->device, &from, r);
+    s = s ? s : tkc_event_create(e->device, &to, r);
+    s = s ? s : tkc_event_record(from, NULL, r);
+    s = s ? s : tkc_device_copy_async(e->device, memory, memory, 16, NULL, r);
+    s = s ? s : tkc_event_record(to, NULL, r);
+    s = s ? s : tkc_event_elapsed(from, to, &ms, r);
     s = s ? s : tkc_device_synchronize(e->device, r);
+    tkc_event_destroy(from);
+    tkc_event_destroy(to);
     tkc_prepared_destroy(p);
     if (memory) {
         tkc_status f = tkc_device_free(e->device, memory);
