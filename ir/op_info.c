@@ -123,6 +123,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_CALL:
         return TK_A_CALLEE;
     case TK_OP_FOR:
+        return TK_A_PIPELINE | TK_A_UNROLL | TK_A_REVERSE;
     case TK_OP_WHILE:
         return TK_A_PIPELINE | TK_A_UNROLL;
     case TK_OP_COUNT:

@@ -96,6 +96,7 @@ static bool loop(tk_verifier *v) {
         }
     }
     return tk_vneed(v, op->at.pipeline >= 0 && op->at.unroll >= 0, "pipeline or unroll below 0") &&
+           tk_vneed(v, !op->at.reverse || op->nres == 0, "a loop that carries runs forwards") &&
            yields(v, r, op->nres, t);
 }
 

@@ -9,13 +9,14 @@
 //
 // Each shape has one blocked layout, of which the fastest axis is the one along which loads and
 // stores of that shape are contiguous, and 16 bytes of the narrowest type so accessed stand in one
-// thread. Loads, stores, atomics and ops that work across threads use it. Element-wise ops take the
-// layout of their first operand that has one of its own; a reduction's result is the slice of its
-// operand's layout, so that it meets its operand again by broadcasting without moving. Constants,
-// iotas and broadcasts of scalars have no layout of their own: they are made anew in any layout,
-// and so is, instead of being moved between threads, what a few cheap ops make of them. A loop
-// carries a value in the layout of its initial value, or, where that has none of its own, in the
-// one that the body gives it.
+// thread. A shape that is not accessed, but that another which is becomes by reshaping, has the
+// layout that reshaping gives. Loads, stores, atomics and ops that work across threads use it.
+// Element-wise ops take the layout of their first operand that has one of its own; a reduction's
+// result is the slice of its operand's layout, so that it meets its operand again by broadcasting
+// without moving. Constants, iotas and broadcasts of scalars have no layout of their own: they are
+// made anew in any layout, and so is, instead of being moved between threads, what a few cheap ops
+// make of them. A loop carries a value in the layout of its initial value, or, where that has none
+// of its own, in the one that the body gives it.
 #include "lower/lower.h"
 #include "lower/remake.h"
 #include "lower/views.h"
@@ -30,6 +31,7 @@ typedef struct shape_rule {
     int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
     unsigned bytes;             // of the narrowest type accessed; 0: none
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
+    const tk_type *from;        // what is reshaped to it; NULL: nothing
     const tk_layout *layout;    // once asked for
 } shape_rule;
 
@@ -44,6 +46,11 @@ typedef struct assign {
 } assign;
 
 static const tk_type *type_of(const assign *s, tk_vid v) { return tk_value_type(s->f, v); }
+
+static bool is_tile(const assign *s, tk_vid v) {
+    const tk_type *t = type_of(s, v);
+    return t->kind == TK_T_VALUE && t->rank > 0;
+}
 
 // ---- Shapes
 
@@ -119,6 +126,10 @@ static void vote_op(void *user, tk_op *op) {
     if (parts_of(s, op, &tile, &part)) {
         vote_part(s, tile, part);
     }
+    if (op->code == TK_OP_RESHAPE && is_tile(s, op->opnd[0]) && is_tile(s, op->res[0])) {
+        shape_rule *r = rule_of(s, type_of(s, op->res[0]));
+        r->from = r->from ? r->from : type_of(s, op->opnd[0]);
+    }
     if (op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
         op->code == TK_OP_ATOMIC_CAS) {
         vote(s, op);
@@ -158,6 +169,11 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
         r->layout = grown(s, shape_layout(s, r->part), t);
         return r->layout;
     }
+    if (r->bytes == 0 && r->from && rule_of(s, r->from)->bytes > 0) {
+        const tk_layout *l = shape_layout(s, r->from);
+        r->layout = keep(s, tk_layout_reshape(l, t->rank, t->dim));
+        return r->layout;
+    }
     uint8_t order[TK_MAX_RANK];
     unsigned fast = t->rank - 1u, n = 0;
     for (unsigned i = 0; i < t->rank; i++) {
@@ -181,10 +197,6 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
 
 // ---- Layouts of values
 
-static bool is_tile(const assign *s, tk_vid v) {
-    const tk_type *t = type_of(s, v);
-    return t->kind == TK_T_VALUE && t->rank > 0;
-}
 static const tk_layout *layout_of(const assign *s, tk_vid v) { return s->f->value.at[v].layout; }
 
 static void give(assign *s, tk_vid v, const tk_layout *l) {

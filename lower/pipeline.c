@@ -24,6 +24,8 @@
          "constants of expand's polynomials")                                                      \
     PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
          "before layouts, so that nothing dead is converted")                                      \
+    PASS(reverse, TK_TAKES_TILE, "runs loops that read again what was read before the other way",  \
+         "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
     PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
          "when it is known what moves, and how")                                                   \

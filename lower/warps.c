@@ -7,10 +7,15 @@
 // elements wider than 2 bytes it has as many bytes as that is of 2. Of a product, whose operands
 // and accumulator are there at the same time, it has 16 elements of any type. bench/NOTES.md has
 // what it is worth.
+//
+// A program that reads again what a loop of it read before lives from the caches, which all that
+// run at once share. So few of them should, with many threads each: such a thread has 16 elements,
+// and there may be twice as many warps as else.
 #include "lower/lower.h"
 #include "lower/pad.h"
+#include "lower/walk.h"
 
-enum { TOGETHER = 32, ALONE = 16, BYTES = 2, LANES = 32, MAX_WARPS = 16 };
+enum { TOGETHER = 32, ALONE = 16, BYTES = 2, LANES = 32, MAX_WARPS = 16, MOST_TWICE = 32 };
 
 typedef struct extent {
     int64_t elements, bytes; // of the largest tile, of the largest that is loaded or stored
@@ -67,9 +72,10 @@ static void largest(void *user, tk_op *op) {
 unsigned tk_default_warps(const tk_func *f) {
     extent x = {.elements = 1};
     tk_func_walk((tk_func *)(uintptr_t)f, largest, &x);
-    const int64_t each = (x.together && !x.dot ? TOGETHER : ALONE) * LANES;
+    const bool twice = !x.dot && tk_reads_twice(f);
+    const int64_t each = (x.together && !x.dot && !twice ? TOGETHER : ALONE) * LANES;
     unsigned warps = 1;
-    while (warps < MAX_WARPS &&
+    while (warps < (twice ? MOST_TWICE : MAX_WARPS) &&
            (warps * each < x.elements || (!x.dot && warps * each * BYTES < x.bytes))) {
         warps *= 2;
     }

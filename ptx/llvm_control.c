@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // if, for and while. A carried tile is a phi for each of its registers.
+#include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
 #include <string.h>
@@ -93,12 +94,48 @@ static LLVMValueRef trips(tk_emit *e, tk_dtype t, LLVMValueRef from, LLVMValueRe
     return LLVMBuildSelect(e->b, runs, LLVMBuildAdd(e->b, n, one, ""), zero, "");
 }
 
+// Whether the last stride of a tensor that the op stores to is 0, so that its elements share a
+// place: NULL where it is known not to be.
+static LLVMValueRef shares_places(tk_emit *e, const tk_op *op) {
+    const tk_tensor_args *t = &e->tensor[tk_emit_param_of(e, op->opnd[0])];
+    const uint32_t rank = tk_value_type(e->f, op->opnd[0])->rank;
+    return t->facts & TK_FACT_UNIT ? NULL : tk_ll_is(e, t->stride[rank - 1], 0);
+}
+
+typedef struct order {
+    tk_emit *e;
+    LLVMValueRef stays; // where it holds the loop runs forwards; NULL: never
+} order;
+
+static void order_of(void *user, tk_op *op) {
+    order *s = user;
+    LLVMValueRef x = op->code == TK_OP_STORE ? shares_places(s->e, op) : NULL;
+    s->stays = x && s->stays ? tk_ll_or(s->e, s->stays, x) : x ? x : s->stays;
+}
+
+// The first index and what follows on it, of n trips from the last to the first.
+static void turn_round(tk_emit *e, tk_op *op, LLVMValueRef n, LLVMValueRef *from,
+                       LLVMValueRef *step) {
+    LLVMValueRef zero = LLVMConstInt(LLVMTypeOf(n), 0, 0);
+    LLVMValueRef way =
+        LLVMBuildMul(e->b, LLVMBuildSub(e->b, n, LLVMConstInt(LLVMTypeOf(n), 1, 0), ""), *step, "");
+    LLVMValueRef last = LLVMBuildAdd(e->b, *from, way, ""),
+                 back = LLVMBuildSub(e->b, zero, *step, "");
+    order s = {e, NULL};
+    tk_op_walk(op, order_of, &s);
+    *from = s.stays ? tk_ll_sel(e, s.stays, *from, last) : last;
+    *step = s.stays ? tk_ll_sel(e, s.stays, *step, back) : back;
+}
+
 static void loop(tk_emit *e, tk_op *op) {
     const tk_region *r = op->reg[0];
     tk_vid index = r->args.at[0];
     tk_dtype t = tk_value_type(e->f, index)->dtype;
     LLVMValueRef from = tk_emit_get(e, op->opnd[0])[0], to = tk_emit_get(e, op->opnd[1])[0];
     LLVMValueRef step = tk_emit_get(e, op->opnd[2])[0], n = trips(e, t, from, to, step);
+    if (op->at.reverse) {
+        turn_round(e, op, n, &from, &step);
+    }
     LLVMTypeRef type = LLVMTypeOf(from);
     LLVMValueRef zero = LLVMConstInt(type, 0, 0), one = LLVMConstInt(type, 1, 0);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = block(e, "for"),

@@ -2,6 +2,7 @@
 // The kernel function: parameters, the program's place in the grid, and the walk over ops.
 #include "ptx/llvm_kernel.h"
 #include "lower/lower.h"
+#include "lower/walk.h"
 #include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
 
@@ -127,14 +128,17 @@ static void attribute(tk_emit *e, const char *key, const char *value) {
 // Blocks that a multiprocessor holds at once, which bounds the registers of a thread. A kernel that
 // streams lives from the loads of many blocks, a matrix product from its accumulators in registers.
 // An assembler that is at hand goes from `blocks` as near to `wanted` as it can (ptx/budget.c); for
-// the driver's `blocks` must do.
+// the driver's `blocks` must do. What is read twice, the second time from the caches, stays there
+// if few programs share them: as many as make 1024 threads.
 static void blocks_at_once(tk_emit *e, tk_image *image) {
     enum { STREAMING_THREADS = 768 }; // 85 registers each
-    enum { BYTES_AT_ONCE = 48 << 10 };
+    enum { BYTES_AT_ONCE = 48 << 10, THREADS_OF_FEW = 1024 };
     const uint64_t bytes = tk_streamed_bytes(e->arena, e->f);
     const uint32_t threads = e->warps * 32, blocks = STREAMING_THREADS / threads;
     image->blocks = bytes && blocks ? blocks : 1;
-    image->wanted = bytes ? (uint32_t)((BYTES_AT_ONCE + bytes - 1) / bytes) : 0;
+    const uint32_t wanted = bytes ? (uint32_t)((BYTES_AT_ONCE + bytes - 1) / bytes) : 0;
+    const uint32_t few = THREADS_OF_FEW / threads;
+    image->wanted = wanted > few && tk_reads_twice(e->f) ? few : wanted;
 }
 
 static void make_function(tk_emit *e, const signature *s, const tk_image *image) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How accesses in a loop move from iteration to iteration, as far as arithmetic on the loop's index
+// says it. Of loops that carry whole numbers up: from a constant that is not negative, by a
+// constant above 0, an i32.
+#ifndef TK_LOWER_WALK_H
+#define TK_LOWER_WALK_H
+
+#include "ir/ir.h"
+
+// by * (the loop's index) + base + something from lo to hi. Arithmetic wraps; what two iterations
+// of one run of the loop differ by does not: base is the same for both, and the rest is bounded.
+typedef struct tk_affine {
+    bool known;
+    int64_t by;
+    tk_vid base; // from outside of the loop; 0: none
+    int64_t lo, hi;
+} tk_affine;
+
+tk_affine tk_affine_of(const tk_func *f, const tk_op *loop, tk_vid v);
+
+bool tk_is_inside(const tk_func *f, const tk_op *loop, tk_vid v); // made in the loop's body
+
+// The dimension of an access's tensor along which it moves on, by numbers that grow with the loop's
+// index, while those of the other dimensions stay as they are; -1: it does not.
+int tk_walked(const tk_func *f, const tk_op *loop, const tk_op *access);
+
+// The last loop in front of this one, in the same region, that reads a tensor along the same lines
+// as a load of this loop does, which `load` receives; NULL: none. Nothing in the function writes
+// the tensor.
+const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **load);
+
+// Whether what any two iterations store are different elements, and none loads what another stores:
+// then they may run in any order. The elements' places are different ones where the last stride of
+// each tensor that is stored to is not 0. If not so, *why says what is in the way.
+bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char **why);
+
+// Whether some loop of the function reads what a loop before it read.
+bool tk_reads_twice(const tk_func *f);
+
+#endif
