@@ -63,13 +63,14 @@ uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint6
 }
 
 // One element of one lane.
-static uint64_t update_one(const tk_sim_inst *i, unsigned char *p, uint64_t x,
+static uint64_t update_one(tk_sim_grid *g, const tk_sim_inst *i, unsigned char *p, uint64_t x,
                            const uint64_t *other, tk_sim_adder by) {
     unsigned bytes = tk_sim_types[i->type[0]].bits / 8u;
     uint64_t old = 0, keep = ~UINT64_C(0) >> (64 - 8 * bytes);
     memcpy(&old, p, bytes);
     uint64_t now = other ? (old == (x & keep) ? *other : old)
                          : tk_sim_combine(i, (tk_sim_type)i->type[0], old, x & keep, by);
+    g->changes += memcmp(p, &now, bytes) != 0;
     memcpy(p, &now, bytes);
     return old;
 }
@@ -92,7 +93,7 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask,
                                                                               : TK_SIM_ADDER_THREAD;
         tk_sim_shadow_flag(w, i, l, p, TK_SIM_ATOMIC);
         for (unsigned k = 0; k < n; k++) {
-            uint64_t old = update_one(i, p + k * bytes, tk_sim_get(w, x + k)[l],
+            uint64_t old = update_one(w->grid, i, p + k * bytes, tk_sim_get(w, x + k)[l],
                                       other ? &tk_sim_get(w, other)[l] : NULL, by);
             if (dest) {
                 tk_sim_put(w, dest + k)[l] = old;

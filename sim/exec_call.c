@@ -27,6 +27,18 @@ void tk_sim_calls_begin(tk_sim_warp *w) {
     }
 }
 
+uint64_t tk_sim_calls_state(const tk_sim_warp *w) {
+    uint64_t h = 0;
+    TK_SIM_EACH(l, w->alive) {
+        const struct tk_sim_calls *c = &w->calls[l];
+        for (uint32_t k = 0; k < c->depth; k++) {
+            h = (h ^ tk_sim_index(w, c->at[k].call)) * UINT64_C(0x9E3779B97F4A7C15);
+        }
+        h = (h ^ c->depth) * UINT64_C(0x9E3779B97F4A7C15);
+    }
+    return h;
+}
+
 static unsigned char *memory_of(const tk_sim_warp *w, uint32_t lane) {
     return w->block->local + (size_t)tk_sim_thread(w, lane) * w->grid->local_stride;
 }

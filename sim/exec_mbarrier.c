@@ -169,6 +169,7 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
         return TK_SIM_FAULT;
     }
     bool blocks = tk_sim_has(i, TK_SIM_MOD_TRY_WAIT) && !done;
+    w->polled = done ? w->polled : tk_sim_index(w, i) + 1;
     if (blocks && !w->gives_up && tk_sim_random(w->grid, 8) != 1) {
         w->waiting |= mask;
         TK_SIM_EACH(l, mask) {
@@ -179,7 +180,7 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     }
     w->gives_up = false;
     w->yields = done != mask;
-    if (!done && tk_sim_bulk_step(w->cluster) && w->grid->result->fault.id) {
+    if (!done && tk_sim_step(w->cluster) && w->grid->result->fault.id) {
         return TK_SIM_FAULT;
     }
     tk_sim_put_pred(w, &i->arg[0], done, mask);

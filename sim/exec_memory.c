@@ -80,6 +80,7 @@ static tk_sim_flow run_st(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
         if (i->strong) {
             tk_sim_shadow_flag(w, i, l, p, TK_SIM_WRITE);
         }
+        w->grid->changes += memcmp(p, value, n * bytes) != 0;
         memcpy(p, value, n * bytes);
     }
     return TK_SIM_NEXT;

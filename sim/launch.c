@@ -2,7 +2,15 @@
 // A launch: its checks, the memory of the resident clusters, and how a cluster begins.
 #include "sim/wgmma.h"
 
-enum { MAX_RESIDENT = 4, MAX_CLUSTER = 16, SHARED_ALIGN = 1024 };
+enum {
+    MAX_RESIDENT = 4, // clusters at the begin
+    MAX_CLUSTER = 16,
+    SHARED_ALIGN = 1024,
+    SM_THREADS = 2048, // what a multiprocessor has for its blocks
+    SM_BLOCKS = 32,
+    SM_SHARED = 228 << 10,
+    MOST_MEMORY = 512 << 20 // for registers, the threads' own memory and the shared memory
+};
 
 // ---- Clusters
 
@@ -99,13 +107,14 @@ static void start_block(tk_sim_block *b, const uint32_t *first, int garbage) {
 // What a block finds in its registers and memory is of no use, and differs from seed to seed.
 void tk_sim_start_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     uint64_t n = g->started++;
+    g->changes++;
     int garbage = (int)tk_sim_random(g, 256);
     uint64_t across[2] = {g->extent[0] / g->cluster[0], g->extent[1] / g->cluster[1]};
     uint32_t first[3] = {(uint32_t)(n % across[0]) * g->cluster[0],
                          (uint32_t)(n / across[0] % across[1]) * g->cluster[1],
                          (uint32_t)(n / across[0] / across[1]) * g->cluster[2]};
     c->live = c->nblock;
-    c->turn = c->timeouts = c->phase = 0;
+    c->turn = c->phase = 0;
     c->missing = c->nblock * c->block->threads;
     c->running = true;
     c->mbarrier.n = 0;
@@ -171,7 +180,6 @@ static const char *cluster_problem(tk_sim_grid *g) {
     return dims_ok(g->extent, UINT64_C(1) << 48) ? NULL : "a grid of too many blocks";
 }
 
-// What is wrong with a launch, or NULL.
 // The static variables and, behind them, the launch's dynamic memory.
 static uint64_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
     uint64_t n = p->shared_bytes;
@@ -181,6 +189,26 @@ static uint64_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
         n = v->dynamic && end > n ? end : n;
     }
     return n;
+}
+
+// What is wrong with a launch, or NULL.
+static const char *threads_problem(const tk_sim_grid *g) {
+    const tk_sim_launch *l = g->launch;
+    const tk_sim_entry *e = g->entry;
+    bool fixed = e->reqntid[0] != 0;
+    for (unsigned k = 0; k < 3; k++) {
+        if (fixed && l->block[k] != e->reqntid[k]) {
+            return tk_format(g->arena, "the entry asks for blocks of %u x %u x %u threads",
+                             e->reqntid[0], e->reqntid[1], e->reqntid[2]);
+        }
+    }
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    uint64_t most = (uint64_t)e->maxntid[0] * e->maxntid[1] * e->maxntid[2];
+    if (most && threads > most) {
+        return tk_format(g->arena, "the entry is for at most %llu threads a block; there are %llu",
+                         (unsigned long long)most, (unsigned long long)threads);
+    }
+    return NULL;
 }
 
 static const char *launch_problem(tk_sim_grid *g) {
@@ -204,14 +232,7 @@ static const char *launch_problem(tk_sim_grid *g) {
     if (clusters) {
         return clusters;
     }
-    bool fixed = e->reqntid[0] != 0;
-    for (unsigned k = 0; k < 3; k++) {
-        if (fixed && l->block[k] != e->reqntid[k]) {
-            return tk_format(g->arena, "the entry asks for blocks of %u x %u x %u threads",
-                             e->reqntid[0], e->reqntid[1], e->reqntid[2]);
-        }
-    }
-    return NULL;
+    return threads_problem(g);
 }
 
 // Of a thread: the entry's, and a call's behind another's.
@@ -226,6 +247,48 @@ static uint32_t local_size(const tk_sim_grid *g) {
         n += TK_SIM_FRAME_ALIGN + (uint32_t)(bytes < MOST_OF_CALLS ? bytes : MOST_OF_CALLS);
     }
     return n;
+}
+
+// Bytes that a resident cluster takes, about: shared memory has records of who accessed it.
+static uint64_t cluster_memory(const tk_sim_grid *g) {
+    enum { RECORDS = 10 };
+    const uint32_t *t = g->launch->block;
+    const uint64_t threads =
+        ((uint64_t)t[0] * t[1] * t[2] + TK_SIM_LANES - 1) / TK_SIM_LANES * TK_SIM_LANES;
+    const uint64_t thread = (uint64_t)g->entry->nreg * 8 + g->entry->npred / 8 + g->local_stride;
+    const uint64_t block = threads * thread + (uint64_t)g->shared_bytes * RECORDS;
+    return block * g->cluster[0] * g->cluster[1] * g->cluster[2];
+}
+
+// How many clusters may be resident: those of a whole GPU, as far as there is memory for them. How
+// many registers code uses is not known.
+static uint32_t find_room(const tk_sim_grid *g) {
+    const uint32_t *t = g->launch->block;
+    const uint32_t threads = (t[0] * t[1] * t[2] + TK_SIM_LANES - 1) / TK_SIM_LANES * TK_SIM_LANES;
+    const uint32_t size = g->cluster[0] * g->cluster[1] * g->cluster[2];
+    uint32_t blocks = SM_THREADS / threads, shared = SM_SHARED / (g->shared_bytes + SHARED_ALIGN);
+    blocks = blocks < SM_BLOCKS ? blocks : SM_BLOCKS;
+    blocks = blocks < shared ? blocks : shared ? shared : 1;
+    uint64_t n = (uint64_t)blocks * TK_SIM_SMS / size, fits = MOST_MEMORY / (cluster_memory(g) + 1);
+    n = n < fits ? n : fits;
+    n = n < g->clusters ? n : g->clusters;
+    return n ? (uint32_t)n : 1;
+}
+
+bool tk_sim_grow(tk_sim_grid *g) {
+    const uint64_t left = g->clusters - g->started;
+    uint64_t n = 2 * (uint64_t)g->nresident;
+    n = n < g->nresident + left ? n : g->nresident + left;
+    n = n < g->room ? n : g->room;
+    if (n == g->nresident) {
+        return false;
+    }
+    for (uint32_t k = g->nresident; k < n; k++) {
+        make_cluster(g, &g->resident[k]);
+    }
+    g->nresident = (uint32_t)n;
+    g->changes++;
+    return true;
 }
 
 void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
@@ -255,9 +318,18 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
     }
     uint32_t size = g->cluster[0] * g->cluster[1] * g->cluster[2];
     g->clusters = (uint64_t)g->extent[0] * g->extent[1] * g->extent[2] / size;
-    uint64_t most = l->seed == 0 ? 1 : size > 1 ? MAX_RESIDENT / 2 : MAX_RESIDENT;
-    g->nresident = (uint32_t)(g->clusters < most ? g->clusters : most);
-    g->resident = TK_NEW_ARRAY(arena, tk_sim_cluster, g->nresident);
+    if (cluster_memory(g) > MOST_MEMORY) {
+        result->fault.id = "launch";
+        result->fault.text = tk_format(
+            arena, "the registers and the memory of %s take %llu MiB; at most %d are there",
+            size > 1 ? "a cluster" : "a block", (unsigned long long)(cluster_memory(g) >> 20),
+            MOST_MEMORY >> 20);
+        return;
+    }
+    g->room = find_room(g);
+    uint32_t most = l->seed == 0 ? 1 : size > 1 ? MAX_RESIDENT / 2 : MAX_RESIDENT;
+    g->nresident = g->room < most ? g->room : most;
+    g->resident = TK_NEW_ARRAY(arena, tk_sim_cluster, g->room);
     tk_buf_init(&g->printed, arena);
     tk_sim_memory_begin(g);
     for (uint32_t k = 0; k < g->nresident; k++) {

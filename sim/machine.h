@@ -25,6 +25,7 @@ enum {
     TK_SIM_MAX_WARPS = 32,
     TK_SIM_MAX_THREADS = 1024,
     TK_SIM_BARRIERS = 16,
+    TK_SIM_SMS = 132, // what %nsmid says; blocks take turns
 };
 
 typedef enum tk_sim_wait {
@@ -60,7 +61,13 @@ typedef struct tk_sim_warp {
     struct tk_sim_calls *calls; // [lane], of exec_call.c; NULL: the module has no functions
     uint32_t registers;         // a thread of it may use: setmaxnreg
     struct tk_sim_wgmma *wgmma; // wgmma.h; NULL: the module has none
-    uint32_t turns;             // taken by the running group while others could run
+    uint32_t turns, last;       // taken by the running group while others could run; where it stood
+    // What progress.c knows: its state after so many changes of the grid, the threads that have run
+    // since and the wait for an mbarrier among what they did (its index + 1), how often it was
+    // compared and the instructions since, and that it came again.
+    uint64_t mark, marked, unseen;
+    uint32_t ran, polled, looks, most_looks;
+    bool quiet;
 } tk_sim_warp;
 
 typedef struct tk_sim_barrier {
@@ -107,10 +114,9 @@ typedef struct tk_sim_cluster {
     struct tk_sim_async *async;
     struct tk_sim_bulks *bulk;
     TK_VEC(tk_sim_mbarrier) mbarrier;
-    uint32_t timeouts; // of waits, one after another, while nothing happened to an mbarrier
-    uint32_t missing;  // threads that its barrier waits for
-    uint32_t phase;    // of its barrier
-    uint32_t turn;     // the warp that runs next where the seed is 0
+    uint32_t missing; // threads that its barrier waits for
+    uint32_t phase;   // of its barrier
+    uint32_t turn;    // the warp that runs next where the seed is 0
     bool running;
 } tk_sim_cluster;
 
@@ -128,9 +134,14 @@ typedef struct tk_sim_grid {
     unsigned char *params;
     uint32_t extent[3], cluster[3]; // blocks of the grid and of a cluster
     bool explicit_cluster;
-    uint64_t clusters, started; // of the grid
-    uint32_t nresident;
-    tk_sim_cluster *resident;
+    uint64_t clusters, started;   // of the grid
+    uint32_t nresident, room;     // how many there may be
+    uint32_t turn;                // the cluster that runs next where the seed is 0
+    tk_sim_cluster *resident;     // [room]
+    uint64_t changes, seen, idle; // progress.c: all; when `idle` was 0; instructions since
+    uint32_t quiet, judged;       // warps that are quiet since; how many to wait for
+    const tk_sim_cluster *stuck;  // of which a deadlock is reported
+    uint32_t unjudged;            // times that there were fewer
     unsigned char *module_global, *module_const;
     tk_sim_region *region; // sorted by address
     size_t nregion, last_region;
@@ -198,6 +209,8 @@ uint32_t tk_sim_members(const tk_sim_warp *w, uint32_t lane);
 bool tk_sim_members_agree(tk_sim_warp *w, uint32_t lane, uint32_t other);
 // The same for instructions of whole warps; *flow is what to answer, JOINED where it is true.
 bool tk_sim_whole_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_flow *flow);
+// One bulk copy takes effect, as a change; false: there is none.
+bool tk_sim_step(tk_sim_cluster *c);
 // Makes lanes that wait for WAIT_ASYNC of all warps run again.
 void tk_sim_wake(tk_sim_cluster *c);
 uint64_t tk_sim_random(tk_sim_grid *g, uint64_t below); // 0 where the seed is 0
@@ -419,6 +432,14 @@ void tk_sim_cluster_left(tk_sim_warp *w, uint32_t lanes); // these threads have 
 
 void tk_sim_run_grid(tk_sim_grid *g);                         // schedule.c
 void tk_sim_start_cluster(tk_sim_grid *g, tk_sim_cluster *c); // launch.c
+bool tk_sim_grow(tk_sim_grid *g); // more clusters become resident; false: there are no more
+// ---- Whether anything happens (progress.c)
+bool tk_sim_suspect(const tk_sim_grid *g); // nothing has changed for long
+// The warp has run for so many instructions. False after a fault: nothing will change any more.
+bool tk_sim_progress(tk_sim_warp *w, uint64_t instructions);
+// No warp of the cluster can go on: waits with a time limit end. False after a fault: there are
+// none, or nothing will change any more.
+bool tk_sim_time_out(tk_sim_cluster *c);
 // For an instruction of a barrier: the threads that execute it together, once they all have come;
 // false: *flow is the answer.
 bool tk_sim_barrier_together(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, uint32_t *got,
@@ -430,6 +451,7 @@ void tk_sim_fill_registers(tk_sim_block *b); // specials and immediates, before 
 void tk_sim_fill_frame(tk_sim_warp *w, const tk_sim_entry *body, uint32_t lane, uint32_t base);
 void tk_sim_calls_make(tk_sim_warp *w);
 void tk_sim_calls_begin(tk_sim_warp *w);
+uint64_t tk_sim_calls_state(const tk_sim_warp *w); // differs where the calls do
 // vprintf: prints for the lane what the format at one address makes of the arguments at the other;
 // false after a fault. *count: how many there were.
 bool tk_sim_print(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t format,

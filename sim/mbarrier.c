@@ -85,7 +85,6 @@ void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes) {
 }
 
 static void look(tk_sim_cluster *c, tk_sim_mbarrier *m) {
-    c->timeouts = 0;
     if (m->left == 0 && m->bytes == 0) {
         m->phase++;
         m->left = m->expected;

@@ -149,5 +149,6 @@ bool tk_sim_print(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t 
         tk_buf_fmt(&w->grid->printed, "%s", tk_buf_text(&out));
     }
     *count = p.count;
+    w->grid->changes++;
     return s && p.ok;
 }

@@ -98,6 +98,7 @@ typedef struct tk_sim_inst {
     bool strong;  // an atomic access, or one of several threads: .relaxed, .volatile and the like
     bool tracked; // names a register that a wgmma of the module uses: see wgmma.h
     bool meets;   // has a member mask, its last operand: threads may come to it at several places
+    bool tells;   // changes what other threads may come to know, other than a store of a value
     bool clock;   // reads a special register that changes as time goes on
     uint32_t guard_slot;
     uint32_t line;    // of the PTX

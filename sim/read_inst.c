@@ -534,6 +534,21 @@ static void check_target(tk_sim_reader *r, const written *x) {
     r->program->warpgroups = r->program->warpgroups || is;
 }
 
+// Polling an mbarrier changes nothing; nor does what is only of a warp.
+static bool tells(const tk_sim_inst *i) {
+    static const char *const not_at_all[] = {"mbarrier.test_", "mbarrier.try_", "mbarrier.pending_",
+                                             "bar.warp.", "fence."};
+    static const char *const others[] = {"wgmma.", "setmaxnreg.", "stmatrix."};
+    bool is = i->klass == TK_SIM_CLASS_ASYNC || i->klass == TK_SIM_CLASS_BARRIER;
+    for (size_t k = 0; k < sizeof not_at_all / sizeof *not_at_all; k++) {
+        is = is && strncmp(i->name, not_at_all[k], strlen(not_at_all[k])) != 0;
+    }
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        is = is || strncmp(i->name, others[k], strlen(others[k])) == 0;
+    }
+    return is;
+}
+
 static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t guard_slot) {
     i.guard = guard;
     i.guard_slot = guard_slot;
@@ -542,6 +557,7 @@ static void push_inst(tk_sim_reader *r, tk_sim_inst i, uint8_t guard, uint32_t g
     i.meets = strncmp(i.name, "bar.warp.", 9) == 0 ||
               (i.klass == TK_SIM_CLASS_WARP && strstr(i.name, ".sync") &&
                !tk_sim_has(&i, TK_SIM_MOD_ALIGNED));
+    i.tells = tells(&i);
     if (r->program->code.n == TK_SIM_MAX_INSTS) {
         tk_sim_refuse_at(r, i.line, "more than %d instructions", TK_SIM_MAX_INSTS);
     }

@@ -2,8 +2,6 @@
 // What registers hold before a block runs: immediates, addresses of variables, special registers.
 #include "sim/machine.h"
 
-enum { SMS = 132 }; // what %nsmid says; blocks take turns
-
 static uint32_t lane_mask(tk_sim_special s, uint32_t lane) {
     uint32_t eq = 1u << lane, lt = eq - 1;
     return s == TK_SIM_SPECIAL_LANEMASK_EQ   ? eq
@@ -44,9 +42,9 @@ static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, 
     case TK_SIM_SPECIAL_NWARPID:
         return b->nwarp;
     case TK_SIM_SPECIAL_SMID:
-        return b->number % SMS;
+        return b->number % TK_SIM_SMS;
     case TK_SIM_SPECIAL_NSMID:
-        return SMS;
+        return TK_SIM_SMS;
     case TK_SIM_SPECIAL_LANEMASK_EQ:
     case TK_SIM_SPECIAL_LANEMASK_LE:
     case TK_SIM_SPECIAL_LANEMASK_LT:

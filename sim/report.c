@@ -70,10 +70,14 @@ void tk_sim_fail_note(tk_sim_grid *g, const tk_sim_inst *i, const char *fmt, ...
 // ---- A cluster in which no warp can run
 
 static const char *lanes_text(tk_arena *a, const tk_sim_warp *w, uint32_t lanes) {
+    const tk_sim_grid *g = w->grid;
     uint32_t first = tk_sim_thread(w, (uint32_t)__builtin_ctz(lanes));
     unsigned n = (unsigned)__builtin_popcount(lanes);
-    const char *of =
-        w->cluster->nblock == 1 ? "" : tk_format(a, " of block %u of the cluster", w->block->rank);
+    const char *of = w->cluster->nblock > 1
+                         ? tk_format(a, " of block %u of the cluster", w->block->rank)
+                     : w->cluster == g->stuck
+                         ? ""
+                         : tk_format(a, " of block %s", index_text(a, w->block->at, g->extent));
     return lanes == ~0u ? tk_format(a, "warp %u%s", w->index, of)
            : n == 1
                ? tk_format(a, "thread %u%s", first, of)
@@ -122,8 +126,14 @@ static void note_waiting(const tk_sim_warp *w, uint32_t lanes) {
         tk_sim_fail_note(g, i, "%s waits for registers: each thread has %u, the block %u to spare",
                          who, w->registers, w->block->spare * TK_SIM_LANES);
         return;
-    case TK_SIM_WAIT_WARP:
     case TK_SIM_WAIT_NONE:
+        if (w->polled) {
+            note_mbarrier(w, &w->code[w->polled - 1], l, who);
+            return;
+        }
+        tk_sim_fail_note(g, i, "%s runs on, and nothing changes", who);
+        return;
+    case TK_SIM_WAIT_WARP:
         break;
     }
     tk_sim_fail_note(g, i, "%s waits for other threads of the warp at '%s'", who, i->name);
@@ -140,14 +150,15 @@ static uint32_t alike(const tk_sim_warp *w, uint32_t lanes, uint32_t l) {
     return same;
 }
 
+enum { MOST_NOTES = 40 };
+
 // Notes who waits for what in a block; `notes` counts them.
 static void note_block(const tk_sim_block *b, unsigned *notes) {
-    enum { MOST = 40 };
     uint32_t ended = 0;
     for (uint32_t k = 0; k < b->nwarp; k++) {
         const tk_sim_warp *w = &b->warp[k];
         ended += TK_SIM_LANES - (uint32_t)__builtin_popcount(w->alive);
-        for (uint32_t left = w->waiting; left && *notes < MOST; ++*notes) {
+        for (uint32_t left = w->alive; left && *notes < MOST_NOTES; ++*notes) {
             uint32_t same = alike(w, left, (uint32_t)__builtin_ctz(left));
             note_waiting(w, same);
             left &= ~same;
@@ -181,36 +192,71 @@ static bool masks_agree(tk_sim_warp *w) {
     return true;
 }
 
-void tk_sim_report_stuck(tk_sim_cluster *c) {
-    tk_sim_warp *first = NULL;
-    uint32_t lane = 0;
-    bool divergent = false, agree = true;
+// Threads that run on, or look again and again at what does not come.
+static uint32_t spinning(const tk_sim_warp *w) {
+    uint32_t lanes = w->alive & ~w->waiting;
+    TK_SIM_EACH(l, w->waiting) { lanes |= (uint32_t)(w->wait[l] == TK_SIM_WAIT_ASYNC) << l; }
+    return lanes;
+}
+
+// The thread of the cluster to name first: one that waits for its warp, none of which spins, else
+// one that spins, else one that waits. False after a fault.
+static bool find_stuck(const tk_sim_cluster *c, tk_sim_warp **first, uint32_t *lane) {
+    unsigned best = 0;
     for (uint32_t k = 0; k < c->nwarp; k++) {
         tk_sim_warp *w = tk_sim_warp_of(c, k);
-        agree = agree && masks_agree(w);
-        TK_SIM_EACH(l, w->waiting) {
-            bool apart = is_apart(w, l);
-            if (!first || (apart && !divergent)) {
-                first = w;
-                lane = l;
-                divergent = apart;
+        if (!masks_agree(w)) {
+            return false;
+        }
+        TK_SIM_EACH(l, w->alive) {
+            bool spins = spinning(w) >> l & 1;
+            unsigned rank = is_apart(w, l) && !spinning(w) ? 3 : spins ? 2 : 1;
+            if (rank > best) {
+                best = rank;
+                *first = w;
+                *lane = l;
             }
         }
     }
-    if (!first) {
-        return;
-    }
-    const tk_sim_inst *i = &first->code[first->pc[lane]];
-    bool barrier = strncmp(i->name, "bar", 3) == 0;
-    if (agree) {
-        tk_sim_fail(first, i, lane, divergent && barrier ? "divergent-barrier" : "deadlock",
-                    divergent ? "waits for threads of its warp that never come"
-                              : "waits for threads that never come");
-    }
+    return true;
+}
+
+static void note_clusters(const tk_sim_cluster *c) {
+    tk_sim_grid *g = c->grid;
     unsigned notes = 0;
-    for (uint32_t k = 0; k < c->nblock; k++) {
-        note_block(&c->block[k], &notes);
+    for (uint32_t n = 0; n < c->nblock; n++) {
+        note_block(&c->block[n], &notes);
     }
+    for (uint32_t k = 0; k < g->nresident; k++) {
+        const tk_sim_cluster *other = &g->resident[k];
+        for (uint32_t n = 0; n < other->nblock && other != c; n++) {
+            if (notes < MOST_NOTES && other->block[n].running) {
+                note_block(&other->block[n], &notes);
+            }
+        }
+    }
+    if (g->started < g->clusters) {
+        tk_sim_fail_note(
+            g, NULL, "%llu of the grid's blocks have not begun; %u at most run at once",
+            (unsigned long long)((g->clusters - g->started) * c->nblock), g->nresident * c->nblock);
+    }
+}
+
+void tk_sim_report_stuck(tk_sim_cluster *c) {
+    tk_sim_warp *w = NULL;
+    uint32_t lane = 0;
+    c->grid->stuck = c;
+    if (find_stuck(c, &w, &lane) && w) {
+        const bool apart = is_apart(w, lane), runs = !(w->waiting >> lane & 1);
+        const bool polls = runs && w->polled;
+        const tk_sim_inst *i = &w->code[polls ? w->polled - 1 : w->pc[lane]];
+        const bool barrier = strncmp(i->name, "bar", 3) == 0;
+        tk_sim_fail(w, i, lane, apart && barrier ? "divergent-barrier" : "deadlock",
+                    apart            ? "waits for threads of its warp that never come"
+                    : runs && !polls ? "runs on for ever: nothing changes any more"
+                                     : "waits for threads that never come");
+    }
+    note_clusters(c);
 }
 
 // ---- Counters

@@ -9,7 +9,8 @@
 
 enum {
     QUANTUM = 1 << 14, // of seed 0: a warp that spins gives way at last
-    TIMEOUTS = 64,     // of waits, before a cluster counts as stuck
+    SHARE = 1 << 11,   // the same where several clusters have turns
+    SPINNING = 503,    // the same where nothing has changed for long: prime to loops' lengths
     STARVED = 4096,    // instructions of one group of threads while others of its warp could run
 };
 
@@ -37,6 +38,19 @@ static uint32_t smallest(const tk_sim_warp *w, uint32_t lanes, uint32_t from) {
     return pc;
 }
 
+// The pc of another group than that at `pc`: one after another where one has starved the others,
+// else one at random.
+static uint32_t other_group(tk_sim_warp *w, uint32_t can, uint32_t pc) {
+    if (w->turns >= STARVED) {
+        return smallest(w, can, w->last + 1);
+    }
+    uint32_t n = 0, above[TK_SIM_LANES];
+    for (uint32_t at = pc; (at = smallest(w, can, at + 1)) != UINT32_MAX;) {
+        above[n++] = at;
+    }
+    return n == 0 ? UINT32_MAX : n == 1 ? above[0] : above[tk_sim_random(w->grid, n)];
+}
+
 static bool pick_group(tk_sim_warp *w, group *g) {
     uint32_t can = w->alive & ~w->waiting;
     if (!can) {
@@ -44,9 +58,9 @@ static bool pick_group(tk_sim_warp *w, group *g) {
     }
     g->pc = smallest(w, can, 0);
     bool other = w->turns >= STARVED || tk_sim_random(w->grid, 8) == 1;
-    uint32_t above = other ? smallest(w, can, g->pc + 1) : UINT32_MAX;
+    uint32_t above = other ? other_group(w, can, g->pc) : UINT32_MAX;
     g->pc = above != UINT32_MAX ? above : g->pc;
-    w->turns = 0;
+    w->turns = other ? 0 : w->turns;
     g->lanes = 0;
     TK_SIM_EACH(l, can) { g->lanes |= (uint32_t)(w->pc[l] == g->pc) << l; }
     g->others = can & ~g->lanes;
@@ -144,6 +158,7 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
         TK_SIM_EACH(l, w->joined) { w->pc[l]++; }
         break;
     case TK_SIM_EXIT:
+        w->grid->changes++;
         w->alive &= ~mask;
         if (w->alive == 0) {
             w->block->live--;
@@ -164,6 +179,7 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
 static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
     tk_sim_grid *grid = w->grid;
     step s = STEP_ON;
+    w->ran |= g->lanes;
     while (s == STEP_ON && *left > 0) {
         const tk_sim_inst *i = &w->code[g->pc];
         uint32_t mask = guarded(w, i, g->lanes);
@@ -175,6 +191,7 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
         if (i->clock) {
             tk_sim_fill_clocks(w);
         }
+        grid->changes += i->tells;
         if (i->tracked && mask && !tk_sim_wgmma_touch(w, i, mask)) {
             return STEP_FAULT;
         }
@@ -184,6 +201,7 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
             s = g->pc >= g->next || w->turns >= STARVED || w->yields ? STEP_REGROUP : s;
             w->turns = w->yields ? STARVED : w->turns;
             if (s == STEP_REGROUP) {
+                w->last = g->pc;
                 put_pc(w, g->lanes, g->pc);
             }
         }
@@ -224,24 +242,8 @@ static tk_sim_warp *pick_warp(const tk_sim_cluster *c, uint32_t from) {
     return NULL;
 }
 
-// Where nobody can go on, waits with a time limit end. False: there are none, or this has been
-// tried again and again and nothing came of it.
-static bool time_out(tk_sim_cluster *c) {
-    bool any = false;
-    for (uint32_t k = 0; k < c->nwarp; k++) {
-        tk_sim_warp *w = tk_sim_warp_of(c, k);
-        TK_SIM_EACH(l, w->waiting) { w->gives_up = w->gives_up || w->wait[l] == TK_SIM_WAIT_ASYNC; }
-        any = any || w->gives_up;
-    }
-    if (!any || ++c->timeouts > TIMEOUTS) {
-        return false;
-    }
-    tk_sim_wake(c);
-    return true;
-}
-
 static tk_sim_cluster *pick_cluster(tk_sim_grid *g) {
-    uint32_t from = (uint32_t)tk_sim_random(g, g->nresident);
+    uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, g->nresident) : g->turn;
     for (uint32_t k = 0; k < g->nresident; k++) {
         tk_sim_cluster *c = &g->resident[(from + k) % g->nresident];
         if (c->running) {
@@ -269,31 +271,37 @@ static bool end_block(tk_sim_block *b) {
     return tk_sim_bulk_end(b) && tk_sim_shadow_end(b);
 }
 
+// The next cluster has its turn, where they have turns.
+static void next_turn(tk_sim_grid *g, const tk_sim_cluster *c) {
+    g->turn = (uint32_t)(c - g->resident + 1) % g->nresident;
+}
+
 static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, c->nwarp) : c->turn;
     tk_sim_warp *w = pick_warp(c, from);
     if (!w) {
-        if (tk_sim_bulk_step(c)) {
+        if (tk_sim_step(c)) {
             return !g->result->fault.id;
         }
-        if (time_out(c)) {
-            return true;
-        }
-        tk_sim_report_stuck(c);
-        return false;
+        next_turn(g, c);
+        return tk_sim_time_out(c);
     }
     c->turn = w->number;
-    uint64_t before = g->clock,
-             n = g->launch->seed ? 1 + tk_sim_random(g, 4u << tk_sim_random(g, 8)) : QUANTUM;
+    uint64_t quantum = tk_sim_suspect(g) ? SPINNING : g->nresident > 1 ? SHARE : QUANTUM;
+    uint64_t before = g->clock, changes = g->changes,
+             n = g->launch->seed ? 1 + tk_sim_random(g, 4u << tk_sim_random(g, 8)) : quantum;
     if (!run_warp(w, n)) {
         return false;
     }
     if (can_run(w)) { // it has had its turn
         c->turn = w->number + 1;
+        if (g->changes == changes) {
+            next_turn(g, c);
+        }
     }
     // A warp that spins does not hold up what it waits for.
-    bool steps = g->launch->seed ? tk_sim_random(g, 4) == 1 : g->clock - before >= QUANTUM;
-    if (steps && tk_sim_bulk_step(c) && g->result->fault.id) {
+    bool steps = g->launch->seed ? tk_sim_random(g, 4) == 1 : g->clock - before >= quantum;
+    if (steps && tk_sim_step(c) && g->result->fault.id) {
         return false;
     }
     if (w->block->live == 0 && !end_block(w->block)) {
@@ -304,7 +312,7 @@ static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
                     (unsigned long long)g->launch->limit);
         return false;
     }
-    return true;
+    return tk_sim_progress(w, g->clock - before);
 }
 
 void tk_sim_run_grid(tk_sim_grid *g) {

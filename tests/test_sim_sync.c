@@ -214,3 +214,140 @@ Test(sim_sync, addresses_wrap) {
     faulty(1, TILE, "mov.b64 %d1, tile; sub.s64 %d1, %d1, 4096; ld.shared.b32 %r1, [%d1];",
            "out-of-bounds", "shared memory");
 }
+
+// ---- Waits that give up, and loops that nothing ends
+
+#define BAR  ".shared .align 8 .b64 bar; .shared .align 4 .b8 count[4];"
+#define INIT "mbarrier.init.shared.b64 [bar], 1; st.shared.b32 [count], 0; mov.u32 %r1, 0;\n"
+#define TRY  "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n"
+static uint64_t tried(uint64_t k) { return (void)k, 3000; }
+
+// A loop that ends by itself is no deadlock, whatever it counts in.
+Test(sim_sync, bounded_waits) {
+    silent(1, 1, BAR,
+           INIT "L: " TRY
+                "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra L;\n" GIVES("%r1"),
+           tried);
+    silent(1, 1, BAR,
+           INIT
+           "L: " TRY "ld.shared.b32 %r1, [count]; add.u32 %r1, %r1, 1;\n"
+           "st.shared.b32 [count], %r1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra L;\n" GIVES("%r1"),
+           tried);
+    silent(1, 1, BAR,
+           INIT "mov.u64 %d3, %clock64; add.s64 %d3, %d3, 90000;\n"
+                "L: " TRY "mov.u64 %d2, %clock64; setp.lt.u64 %p2, %d2, %d3; @%p2 bra L;",
+           NULL);
+    // Another warp waits for the one that gives up.
+    silent(1, 64, BAR,
+           "setp.ge.u32 %p3, %t, 32; @%p3 bra MEET; setp.eq.u32 %p3, %t, 0; @!%p3 bra MEET;\n" INIT
+           "L: " TRY "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 500; @%p2 bra L;\n"
+           "MEET: bar.sync 0;",
+           NULL);
+}
+
+Test(sim_sync, loops_without_an_end) {
+    faulty(1, BAR, INIT "L: " TRY "@!%p1 bra L;", "deadlock", "waits at an mbarrier");
+    faulty(1, BAR, INIT "L: mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra L;",
+           "deadlock", "waits at an mbarrier");
+    faulty(1, BAR, INIT "L: " TRY "@%p1 bra OUT; xor.b32 %r1, %r1, 1; bra L;\nOUT:", "deadlock",
+           "waits at an mbarrier");
+    faulty(64, "",
+           "setp.ge.u32 %p3, %t, 32; @%p3 bra MEET;\n"
+           "L: ld.volatile.global.b64 %d1, [%base+2048]; setp.eq.b64 %p2, %d1, 0; @%p2 bra L;\n"
+           "MEET: bar.sync 0;",
+           "deadlock", "runs on, and nothing changes");
+    faulty(32, "",
+           "L: add.u32 %r1, %r1, 1; and.b32 %r1, %r1, 63; nanosleep.u32 20;\n"
+           "ld.volatile.global.b64 %d1, [%base+2048]; setp.eq.b64 %p2, %d1, 0; @%p2 bra L;",
+           "deadlock", "runs on for ever: nothing changes any more");
+}
+
+// Each of three ways of a warp runs, whichever of them spin.
+Test(sim_sync, no_way_starves) {
+    silent(1, 32, "",
+           "and.b32 %r9, %t, 3; setp.eq.u32 %p3, %r9, 3; @%p3 bra C;\n"
+           "setp.eq.u32 %p3, %r9, 2; @%p3 bra B;\n"
+           "A: ld.volatile.global.b32 %r2, [%base+2048]; setp.eq.u32 %p1, %r2, 0; @%p1 bra A;\n"
+           "bra END;\n"
+           "B: ld.volatile.global.b32 %r2, [%base+2048]; setp.eq.u32 %p1, %r2, 0; @%p1 bra B;\n"
+           "bra END;\nC: st.volatile.global.b32 [%base+2048], 1;\nEND:",
+           NULL);
+}
+
+// ---- Blocks that wait for each other
+
+#define GRID_BARRIER                                                                               \
+    "bar.sync 0; setp.ne.u32 %p2, %t, 0; @%p2 bra MET;\n"                                          \
+    "mov.u32 %r3, %nctaid.x; atom.acq_rel.gpu.global.add.u32 %r1, [%base+4096], 1;\n"              \
+    "L: ld.acquire.gpu.global.u32 %r2, [%base+4096]; setp.lt.u32 %p1, %r2, %r3;\n"                 \
+    "@%p1 bra L;\nMET: bar.sync 0;\n"
+
+static void grid(uint32_t blocks, uint32_t cluster, uint32_t threads, const char *text) {
+    sim_env *e = sim_open();
+    cr_assert(sim_read(e, sim_body(e, "", text)), "%s", e->error.text);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        e->launch.seed = seed;
+        e->launch.cluster[0] = cluster;
+        e->launch.cluster[1] = e->launch.cluster[2] = cluster ? 1 : 0;
+        memset(e->word, 0, sizeof e->word);
+        cr_expect(sim_launch(e, blocks, threads), "%u blocks, seed %u: %s", blocks, (unsigned)seed,
+                  sim_fault(e));
+    }
+    sim_close(e);
+}
+
+// As many blocks are there at once as a GPU has room for.
+Test(sim_sync, barriers_of_the_grid) {
+    grid(2, 0, 32, GRID_BARRIER);
+    grid(8, 0, 64, GRID_BARRIER);
+    grid(100, 0, 128, GRID_BARRIER);
+    grid(12, 2, 64, GRID_BARRIER "barrier.cluster.arrive; barrier.cluster.wait;");
+    // Each block waits for the one after it.
+    grid(40, 0, 32,
+         "mov.u32 %r1, %ctaid.x; add.u32 %r2, %r1, 1; mov.u32 %r3, %nctaid.x;\n"
+         "setp.eq.u32 %p1, %r2, %r3; mad.wide.u32 %d1, %r1, 4, %base; @%p1 bra GIVE;\n"
+         "L: ld.acquire.gpu.global.u32 %r4, [%d1+4]; nanosleep.u32 40; setp.eq.u32 %p2, %r4, 0;\n"
+         "@%p2 bra L;\nGIVE: st.release.gpu.global.u32 [%d1], 1;");
+}
+
+Test(sim_sync, more_blocks_than_there_is_room) {
+    sim_env *e = sim_open();
+    cr_assert(sim_read(e, sim_body(e, "", GRID_BARRIER)), "%s", e->error.text);
+    cr_expect(!sim_launch(e, 300, 1024));
+    const char *said = sim_fault(e);
+    cr_expect(strstr(said, "[deadlock]") && strstr(said, "runs on for ever") &&
+                  strstr(said, "36 of the grid's blocks have not begun; 264 at most run at once"),
+              "%s", said);
+    sim_close(e);
+}
+
+// ---- Launches that a GPU refuses
+
+static void launched(const char *bounds, uint32_t threads, const char *body, const char *refused) {
+    sim_env *e = sim_open();
+    const char *ptx = tk_format(&e->arena,
+                                ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                                ".visible .entry k(.param .u64 p) %s {\n%s\nret; }\n",
+                                bounds, body);
+    cr_assert(sim_read(e, ptx), "%s", e->error.text);
+    bool ok = sim_launch(e, 1, threads);
+    cr_expect(ok ? refused == NULL : refused && strstr(sim_fault(e), refused), "%s: %s", bounds,
+              sim_fault(e));
+    sim_close(e);
+}
+
+Test(sim_sync, bounds_of_an_entry) {
+    launched(".maxntid 64", 64, "", NULL);
+    launched(".maxntid 32, 2, 1", 64, "", NULL);
+    launched(".maxntid 64, 1, 1", 65, "", "at most 64 threads a block; there are 65");
+    launched(".reqntid 64", 64, "", NULL);
+    launched(".reqntid 64", 32, "", "asks for blocks of 64 x 1 x 1");
+}
+
+// What a block needs is bounded, and how many are there at once depends on it.
+Test(sim_sync, memory_of_a_block) {
+    static const char local[] = ".local .b8 own[524288]; st.local.b8 [own+524287], 1;";
+    launched("", 64, local, NULL);
+    launched("", 1024, local, "of a block take 512 MiB; at most 512 are there");
+    launched("", 1024, ".local .b8 own[65536];", NULL);
+}
