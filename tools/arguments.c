@@ -21,6 +21,20 @@ size_t arguments_find(tool *t, const arguments *a, const char *flag, const char 
     return a->n;
 }
 
+bool arguments_is_output(tool *t, const arguments *a, const char *flag, const char *name) {
+    size_t i = arguments_find(t, a, flag, name);
+    if (i == a->n) {
+        return false;
+    }
+    const tkc_param_info *p = a->param[i];
+    if (!p->is_tensor || p->access == TKC_IN) {
+        tool_usage(t, "%s %s: this parameter is %s, not an output", flag, name,
+                   p->is_tensor ? "an input" : "a scalar");
+        return false;
+    }
+    return true;
+}
+
 static bool take_arrays(tool *t, const kernel_settings *k, bool whole, arguments *a) {
     bool ok = true;
     for (size_t i = 0; i < k->in.n; i++) {

@@ -6,67 +6,20 @@
 #include "on_device.h"
 #include "show.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { MAX_EXPECT = 64 };
-
 typedef struct run_settings {
     common_settings common;
+    expect_settings x;
     kernel_settings k;
     const char *device;
     pair_list out;
-    expectation expect[MAX_EXPECT];
-    size_t nexpect;
-    bool has_rtol, has_atol; // before any --expect
-    double rtol, atol;
     bool check, time, print;
     uint64_t schedule;
     int counters; // 0 none, 1 text, 2 json
 } run_settings;
-
-static bool take_expect(tool *t, void *settings, const char *value) {
-    run_settings *s = settings;
-    const char *equals = strchr(value, '=');
-    if (!equals || equals == value || !equals[1]) {
-        tool_usage(t, "option --expect takes NAME=FILE.npy, not '%s'", value);
-        return false;
-    }
-    if (s->nexpect == MAX_EXPECT) {
-        tool_usage(t, "more than %d times --expect", MAX_EXPECT);
-        return false;
-    }
-    expectation *e = &s->expect[s->nexpect++];
-    e->name = tool_strndup(t, value, (size_t)(equals - value));
-    e->path = equals + 1;
-    e->rtol = s->has_rtol ? s->rtol : -1;
-    e->atol = s->has_atol ? s->atol : -1;
-    return true;
-}
-
-static bool take_tolerance(tool *t, const char *flag, const char *value, double *out) {
-    if (!real_parse(value, strlen(value), out) || !(*out >= 0) || isinf(*out)) {
-        tool_usage(t, "option %s takes a number from 0, not '%s'", flag, value);
-        return false;
-    }
-    return true;
-}
-
-static bool take_rtol(tool *t, void *settings, const char *value) {
-    run_settings *s = settings;
-    s->has_rtol = true;
-    return take_tolerance(t, "--rtol", value,
-                          s->nexpect ? &s->expect[s->nexpect - 1].rtol : &s->rtol);
-}
-
-static bool take_atol(tool *t, void *settings, const char *value) {
-    run_settings *s = settings;
-    s->has_atol = true;
-    return take_tolerance(t, "--atol", value,
-                          s->nexpect ? &s->expect[s->nexpect - 1].atol : &s->atol);
-}
 
 // Which of several ("cuda:1") the library judges.
 static bool known_device(tool *t, const char *text) {
@@ -100,25 +53,11 @@ static bool simulated(tool *t, const run_settings *s) {
     return true;
 }
 
-static bool is_output(tool *t, const arguments *a, const char *flag, const char *name) {
-    size_t i = arguments_find(t, a, flag, name);
-    if (i == a->n) {
-        return false;
-    }
-    const tkc_param_info *p = a->param[i];
-    if (!p->is_tensor || p->access == TKC_IN) {
-        tool_usage(t, "%s %s: this parameter is %s, not an output", flag, name,
-                   p->is_tensor ? "an input" : "a scalar");
-        return false;
-    }
-    return true;
-}
-
 static bool check_outputs(tool *t, const run_settings *s, const arguments *a) {
     bool ok = true;
     for (size_t i = 0; i < s->out.n; i++) {
         const pair *p = &s->out.at[i];
-        ok = is_output(t, a, "--out", p->name) && ok;
+        ok = arguments_is_output(t, a, "--out", p->name) && ok;
         if (!*p->value) {
             tool_usage(t, "--out %s: a file is missing", p->name);
             ok = false;
@@ -131,88 +70,14 @@ static bool check_outputs(tool *t, const run_settings *s, const arguments *a) {
             }
         }
     }
-    for (size_t i = 0; i < s->nexpect; i++) {
-        ok = is_output(t, a, "--expect", s->expect[i].name) && ok;
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(s->expect[i].name, s->expect[j].name) == 0) {
-                tool_usage(t, "--expect %s is given twice", s->expect[i].name);
-                ok = false;
-            }
-        }
-    }
+    ok = expect_check(t, &s->x, a) && ok;
     return ok;
-}
-
-// NaN, true, or the greatest integer in each element, so that what nobody writes can be seen.
-static void fill_unwritten(tkc_tensor *x, size_t count) {
-    enum { CHUNK = 1024 };
-    size_t elem = tkc_dtype_size(x->dtype);
-    double nan[CHUNK];
-    int64_t one[CHUNK];
-    for (size_t i = 0; i < CHUNK; i++) {
-        nan[i] = NAN;
-        one[i] = 1;
-    }
-    for (size_t i = 0; i < count; i += CHUNK) {
-        size_t n = count - i < CHUNK ? count - i : CHUNK;
-        char *at = (char *)x->data + i * elem;
-        if (dtype_is_float(x->dtype)) {
-            tkc_convert(x->dtype, at, TKC_F64, nan, n);
-        } else if (x->dtype == TKC_BOOL) {
-            tkc_convert(x->dtype, at, TKC_I64, one, n);
-        } else {
-            memset(at, 0xff, n * elem);
-        }
-    }
-    bool is_signed =
-        x->dtype == TKC_I8 || x->dtype == TKC_I16 || x->dtype == TKC_I32 || x->dtype == TKC_I64;
-    for (size_t i = 0; i < count && is_signed; i++) {
-        ((unsigned char *)x->data)[(i + 1) * elem - 1] = 0x7f; // little endian
-    }
-}
-
-static bool allocate_outputs(tool *t, const session *lib, arguments *a) {
-    tkc_arg *resolved = TOOL_NEW(t, tkc_arg, a->n + 1);
-    tkc_report *report = NULL;
-    tkc_status status =
-        tkc_resolve(lib->kernel, a->arg, a->n, a->size, a->nsize, resolved, &report);
-    if (!tool_report(t, status, report)) {
-        return false;
-    }
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->arg[i].kind != TKC_ARG_UNKNOWN) {
-            continue;
-        }
-        tkc_tensor *x = &resolved[i].tensor;
-        size_t count, bytes;
-        const char *what = tool_format(t, "output '%s', %s,", a->param[i]->name, shape_text(t, x));
-        if (!tensor_size(x->rank, x->dim, tkc_dtype_size(x->dtype), &count, &bytes)) {
-            tool_error(t, CODE_ENVIRONMENT, NULL, "out of memory: %s is too large", what);
-            return false;
-        }
-        x->data = tool_array(t, bytes, what);
-        if (!x->data) {
-            return false;
-        }
-        fill_unwritten(x, count);
-        a->arg[i] = resolved[i];
-    }
-    return true;
 }
 
 static const pair *find_pair(const pair_list *list, const char *name) {
     for (size_t i = 0; i < list->n; i++) {
         if (strcmp(list->at[i].name, name) == 0) {
             return &list->at[i];
-        }
-    }
-    return NULL;
-}
-
-static expectation *find_expect(run_settings *s, const char *name) {
-    for (size_t i = 0; i < s->nexpect; i++) {
-        if (strcmp(s->expect[i].name, name) == 0) {
-            return &s->expect[i];
         }
     }
     return NULL;
@@ -226,7 +91,7 @@ static void deliver(tool *t, run_settings *s, const arguments *a) {
         }
         const tkc_tensor *x = &a->arg[i].tensor;
         const pair *out = find_pair(&s->out, p->name);
-        expectation *e = find_expect(s, p->name);
+        expectation *e = expect_find(&s->x, p->name);
         if (out) {
             npy_write(t, out->value, x);
         }
@@ -310,7 +175,7 @@ static void launch(tool *t, run_settings *s, session *lib, const arguments *a) {
     device_arguments d;
     double seconds;
     if (device_arguments_make(t, device, a, &d) && launch_once(t, s, lib, &d, &seconds)) {
-        if (s->out.n == 0 && s->nexpect == 0 && !s->print) {
+        if (s->out.n == 0 && s->x.n == 0 && !s->print) {
             printf("%s on %s\n", tkc_kernel_name(lib->kernel), tkc_device_name(device));
         }
         deliver(t, s, a);
@@ -336,21 +201,19 @@ static void run(tool *t, void *settings) {
         return;
     }
     // An optional output is there if the command line asks for it.
-    s->k.wanted.at = TOOL_NEW(t, const char *, s->out.n + s->nexpect + 1);
+    s->k.wanted.at = TOOL_NEW(t, const char *, s->out.n + s->x.n + 1);
     for (size_t i = 0; i < s->out.n; i++) {
         s->k.wanted.at[s->k.wanted.n++] = s->out.at[i].name;
     }
-    for (size_t i = 0; i < s->nexpect; i++) {
-        s->k.wanted.at[s->k.wanted.n++] = s->expect[i].name;
+    for (size_t i = 0; i < s->x.n; i++) {
+        s->k.wanted.at[s->k.wanted.n++] = s->x.at[i].name;
     }
     session lib;
     arguments a;
     bool ok = session_open(t, &lib, &s->k) && session_load(t, &lib, s->common.files.at[0]) &&
               session_kernel(t, &lib, &s->k) && arguments_make(t, &lib, &s->k, true, &a) &&
-              check_outputs(t, s, &a) && allocate_outputs(t, &lib, &a);
-    for (size_t i = 0; i < s->nexpect && ok; i++) {
-        ok = expect_read(t, &s->expect[i]);
-    }
+              check_outputs(t, s, &a) && arguments_outputs(t, &lib, &a);
+    ok = ok && expect_read(t, &s->x);
     if (ok) {
         launch(t, s, &lib, &a);
     }
@@ -361,12 +224,7 @@ static const option options[] = {
     KERNEL_OPTIONS(run_settings),
     {"--out", NULL, OPTION_PAIRS, "NAME=FILE.npy", offsetof(run_settings, out),
      "write an output; without any --out a summary of each is printed", NULL},
-    {"--expect", NULL, OPTION_CALL, "NAME=FILE.npy", 0,
-     "compare an output: print the greatest errors, fail where they are too great", take_expect},
-    {"--rtol", NULL, OPTION_CALL, "R", 0,
-     "relative tolerance of the --expect before it, or else of all", take_rtol},
-    {"--atol", NULL, OPTION_CALL, "A", 0, "absolute tolerance, likewise; |x - e| <= A + R |e|",
-     take_atol},
+    EXPECT_OPTIONS,
     {"--device", NULL, OPTION_TEXT, "NAME", offsetof(run_settings, device),
      "auto (the default: cuda where there is one, else cpu; with --check cpu), cpu, cuda, or "
      "cuda:1, ... of several; sim: the GPU's code, simulated",

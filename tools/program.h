@@ -46,6 +46,11 @@ bool target_known(tool *t, const char *arch);
 // `whole`: for a launch, so that what the command line must give is there, and arrays have their
 // elements.
 bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool whole, arguments *a);
+// Memory for the outputs, whose types and sizes follow from the rest; before a launch their
+// elements are NaN, true, or the greatest integer. False after a message.
+bool arguments_outputs(tool *t, const session *s, arguments *a);
+// Whether a parameter is a tensor that the kernel writes; else an error of usage.
+bool arguments_is_output(tool *t, const arguments *a, const char *flag, const char *name);
 // The index of a parameter by name; after an error of usage: n.
 size_t arguments_find(tool *t, const arguments *a, const char *flag, const char *name);
 
