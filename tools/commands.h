@@ -6,6 +6,7 @@
 #include "options.h"
 #include "program.h"
 
+extern const command command_bench;
 extern const command command_cache;
 extern const command command_check;
 extern const command command_completion;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 const command *const all_commands[] = {
-    &command_check, &command_run,        &command_explain, &command_fmt, &command_cache,
-    &command_info,  &command_completion, &command_emit,    NULL,
+    &command_check, &command_run,  &command_explain,    &command_bench, &command_fmt,
+    &command_cache, &command_info, &command_completion, &command_emit,  NULL,
 };
 
 static const command *find_command(const char *name) {
@@ -27,6 +27,7 @@ static void main_help(void) {
          "usage: tkc check FILE...                  report errors and warnings\n"
          "       tkc run FILE [OPTION]...           run a kernel on arrays\n"
          "       tkc explain FILE [OPTION]...       what the compiler made of a kernel, by line\n"
+         "       tkc bench FILE [OPTION]...         how fast a kernel is on a GPU\n"
          "       tkc fmt FILE... [OPTION]...        print or rewrite in the canonical layout\n"
          "       tkc cache [show|clear]             what is kept of compiled GPU kernels\n"
          "       tkc info                           what this build and this machine have\n"
@@ -72,7 +73,7 @@ static void run_command(tool *t, const command *c, int argc, char **argv) {
 
 // A word that names no file may be a misspelt command.
 static bool misspelt(tool *t, const char *word) {
-    static const char *const names[] = {"check", "run",  "explain", "fmt",
+    static const char *const names[] = {"check", "run",  "explain", "bench",     "fmt",
                                         "cache", "info", "help",    "completion"};
     if (word[0] == '-' || strpbrk(word, "./") || access(word, F_OK) == 0) {
         return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the command: kept until its end.
+// Memory of the command: kept until its end, but for arrays that are given back.
 #include "tool.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { ALIGN = 64 };
 
 // Stands before each block, padded to ALIGN.
 typedef struct block {
-    struct block *next;
+    void *next;
 } block;
 
 static void *take(tool *t, size_t bytes) {
@@ -80,6 +80,19 @@ void *tool_array(tool *t, size_t bytes, const char *what) {
     }
     t->array_bytes += bytes;
     return p;
+}
+
+void tool_array_free(tool *t, void *p, size_t bytes) {
+    void **at = &t->blocks;
+    while (p && *at && (char *)*at + ALIGN != (char *)p) {
+        at = &((block *)*at)->next;
+    }
+    if (p && *at) {
+        block *b = *at;
+        *at = b->next;
+        t->array_bytes -= bytes;
+        free(b);
+    }
 }
 
 void tool_release(tool *t) {

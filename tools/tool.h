@@ -47,7 +47,8 @@ char *tool_format(tool *t, const char *fmt, ...) TOOL_PRINTF(2, 3);
 // Uninitialised memory for tensor elements, aligned to 64 bytes; NULL after a message, also where
 // the machine has less.
 void *tool_array(tool *t, size_t bytes, const char *what);
-void tool_release(tool *t); // all of it
+void tool_array_free(tool *t, void *p, size_t bytes); // one of these, before the end; NULL is fine
+void tool_release(tool *t);                           // all of it
 #define TOOL_NEW(t, type, count) ((type *)tool_alloc((t), (count), sizeof(type)))
 
 // ---- Messages
