@@ -102,6 +102,8 @@ typedef struct tk_attrs {
     tk_order order;
     tk_memscope scope;
     int64_t pipeline, unroll;
+    int64_t
+        staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile
     const char *text;                  // assert, print (NULL: none)
@@ -134,6 +136,7 @@ enum { // bits of tk_op_attrs
     TK_A_SHARED = 262144,
     TK_A_SHOWN = 524288,
     TK_A_PART = 1048576,
+    TK_A_STAGED = 2097152,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -185,20 +185,28 @@ bool tk_layout_ok(const tk_layout *l, const char **why) {
 
 // ---- Making and changing ------------------------------------------------------------------------
 
+// The bits of elements with the axes of `order`, from low to high, into bit[MAX_ELEM_BITS].
+static unsigned ordered_bits(tk_layout *l, const int64_t *dim, const uint8_t *order,
+                             uint32_t *bit) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->rank; i++) {
+        l->log_dim[i] = (uint8_t)log_of(dim[i]);
+    }
+    for (unsigned i = 0; i < l->rank; i++) {
+        unsigned shift = tk_layout_shift(l, order[i]);
+        for (unsigned k = 0; k < l->log_dim[order[i]] && n < MAX_ELEM_BITS; k++) {
+            bit[n++] = 1u << (shift + k);
+        }
+    }
+    return n;
+}
+
 tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
                             unsigned warps) {
     tk_layout l = {.rank = (uint8_t)rank, .warps = (uint8_t)warps};
     uint32_t bit[MAX_ELEM_BITS];
-    unsigned n = 0, lanes = 0, warp = 0;
-    for (unsigned i = 0; i < rank; i++) {
-        l.log_dim[i] = (uint8_t)log_of(dim[i]);
-    }
-    for (unsigned i = 0; i < rank; i++) {
-        unsigned shift = tk_layout_shift(&l, order[i]);
-        for (unsigned k = 0; k < l.log_dim[order[i]] && n < MAX_ELEM_BITS; k++) {
-            bit[n++] = 1u << (shift + k);
-        }
-    }
+    const unsigned n = ordered_bits(&l, dim, order, bit);
+    unsigned lanes = 0, warp = 0;
     for (unsigned i = 0; i < n; i++) {
         if (i < vec && l.regs < TK_MAX_REG_BITS) {
             l.reg[l.regs++] = bit[i];
@@ -206,6 +214,24 @@ tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *or
             l.lane[lanes++] = bit[i];
         } else if (warp < warps) {
             l.warp[warp++] = bit[i];
+        } else {
+            l.reg[l.regs++] = bit[i];
+        }
+    }
+    return l;
+}
+
+tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned warps) {
+    tk_layout l = {.rank = (uint8_t)rank, .warps = (uint8_t)warps};
+    uint32_t bit[MAX_ELEM_BITS];
+    const unsigned n = ordered_bits(&l, dim, order, bit);
+    const unsigned rest = n > TK_LANE_BITS ? n - TK_LANE_BITS : 0,
+                   top = warps < rest ? warps : rest;
+    for (unsigned i = 0; i < n; i++) {
+        if (i < TK_LANE_BITS) {
+            l.lane[i] = bit[i];
+        } else if (i >= n - top) {
+            l.warp[i - (n - top)] = bit[i];
         } else {
             l.reg[l.regs++] = bit[i];
         }

@@ -108,9 +108,9 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_DOT:
         return TK_A_PRECISION | SHARED;
     case TK_OP_LOAD:
-        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | SHARED;
+        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | SHARED;
     case TK_OP_STORE:
-        return TK_A_INDEX | TK_A_MASKED;
+        return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
     case TK_OP_ATOMIC_RMW:
         return TK_A_KIND | ATOMIC;
     case TK_OP_ATOMIC_CAS:

@@ -9,6 +9,15 @@ typedef struct collector {
     TK_VEC(tk_use) first;
 } collector;
 
+static tk_uses staged_store(tk_arena *a, tk_use shared, tk_use tensor) {
+    tk_use *u = TK_NEW_ARRAY(a, tk_use, 3);
+    u[0] = u[1] = shared;
+    u[0].writes = true;
+    u[1].writes = false;
+    u[2] = tensor; // once all that is written is there
+    return (tk_uses){.waits = true, .nfirst = 1, .first = u, .nlast = 2, .last = u + 1};
+}
+
 static void use_tensor(collector *c, const tk_op *op, bool writes) {
     if (tk_value_type(c->f, op->opnd[0])->access == TK_IN) {
         return;
@@ -71,6 +80,9 @@ tk_uses tk_uses_of(tk_arena *a, const tk_func *f, const tk_op *op) {
     const int64_t at = op->at.shared;
     tk_use u = {.kind = TK_USE_SHARED, .writes = true, .from = at};
     u.to = at < 0 ? at : at + (int64_t)bytes;
+    if (op->code == TK_OP_STORE) {
+        return staged_store(a, u, c.first.at[0]);
+    }
     tk_vec_push(a, &c.first, u);
     u.writes = false;
     return (tk_uses){

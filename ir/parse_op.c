@@ -300,6 +300,8 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.unroll);
     case TK_A_SHARED:
         return tk_irp_int(p, &o->at.shared);
+    case TK_A_STAGED:
+        return tk_irp_int(p, &o->at.staged);
     case TK_A_TEXT:
         return text(p, o);
     case TK_A_PRECISION:
@@ -330,14 +332,23 @@ static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
-               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
-               {"part", TK_A_PART},           {"precision", TK_A_PRECISION},
-               {"order", TK_A_ORDER},         {"scope", TK_A_SCOPE},
-               {"pipeline", TK_A_PIPELINE},   {"unroll", TK_A_UNROLL},
-               {"shared", TK_A_SHARED},       {"text", TK_A_TEXT},
-               {"shown", TK_A_SHOWN},         {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},
+               {"start", TK_A_START},
+               {"perm", TK_A_PERM},
+               {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE},
+               {"descending", TK_A_DESCENDING},
+               {"part", TK_A_PART},
+               {"precision", TK_A_PRECISION},
+               {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},
+               {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},
+               {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},
+               {"shown", TK_A_SHOWN},
+               {"staged", TK_A_STAGED},
+               {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;

@@ -16,7 +16,8 @@ typedef struct tk_pass_ctx {
     tk_diags *diags; // a pass may refuse the program (a limit passed, a demand that cannot be kept)
     bool debug;
     const struct tk_target
-        *target; // lower/target.h: what is compiled for; NULL: nothing in particular
+        *target;           // lower/target.h: what is compiled for; NULL: nothing in particular
+    const unsigned *facts; // lower/facts.h: what is promised of each parameter; NULL: nothing
 } tk_pass_ctx;
 
 // Which modules a pass takes. Once shared memory is given out, what changes ops would change what
@@ -46,6 +47,7 @@ typedef struct tk_pipeline_opts {
     const char *only;  // run this one alone (--run=PASS)
     bool debug;
     const struct tk_target *target; // for the passes that need one
+    const unsigned *facts;          // one a parameter of the kernel; NULL: none
     // Called after each pass with its name and seconds; may be NULL.
     void (*done)(void *user, const tk_pass *p, const tk_module *m, double seconds);
     void *user;

@@ -57,6 +57,7 @@ typedef struct step {
     tk_guard *outer[3]; // of the module, the diagnostics and the notes
     bool debug;
     const struct tk_target *target;
+    const unsigned *facts;
 } step;
 
 static void guards_in(step *s) {
@@ -88,7 +89,7 @@ TK_NORETURN static void pass_on(step *s) {
 
 static void run_and_verify(step *s, const tk_pass *p) {
     if (p) {
-        tk_pass_ctx c = {s->m, &s->scratch, s->diags, s->debug, s->target};
+        tk_pass_ctx c = {s->m, &s->scratch, s->diags, s->debug, s->target, s->facts};
         p->run(&c);
     }
     const char *why;
@@ -139,7 +140,7 @@ static bool applies(const step *s, const tk_pass *p) {
 
 bool tk_pipeline_run(tk_module *m, const tk_allocator *from, tk_diags *diags,
                      const tk_pipeline_opts *o) {
-    step s = {.m = m, .diags = diags, .debug = o->debug, .target = o->target};
+    step s = {.m = m, .diags = diags, .debug = o->debug, .target = o->target, .facts = o->facts};
     if (diags->errors > 0) {
         return false;
     }

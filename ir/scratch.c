@@ -250,9 +250,33 @@ bool tk_op_in_combine(const tk_op *op) {
     return false;
 }
 
+uint64_t tk_staged_bytes(const tk_type *t, int64_t rows) {
+    return (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype) +
+           (uint64_t)(rows + 1) * TK_SCRATCH_ALIGN;
+}
+
+static void staged(planner *p, const tk_type *t) {
+    parts(p, 1);
+    if (p->s.part) {
+        p->s.part[0] = 0;
+    }
+    p->s.nparts = 1;
+    p->s.bytes = tk_staged_bytes(t, p->op->at.staged);
+}
+
+static void store(planner *p) {
+    if (p->op->at.staged) {
+        staged(p, opnd_type(p, p->op->nopnd - (p->op->at.masked ? 2 : 1)));
+    }
+}
+
 // One thread reads a scalar that may be written, so that all see the same.
 static void load(planner *p) {
     const tk_type *t = tk_value_type(p->f, p->op->res[0]);
+    if (p->op->at.staged) {
+        staged(p, t);
+        return;
+    }
     if (t->rank == 0 && opnd_type(p, 0)->access != TK_IN) {
         one_tile(p, t);
     }
@@ -289,7 +313,6 @@ static void plan(planner *p) {
     case TK_OP_BITCAST:
     case TK_OP_PHILOX:
     case TK_OP_DIM:
-    case TK_OP_STORE:
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_ASSERT:
@@ -344,6 +367,9 @@ static void plan(planner *p) {
         return;
     case TK_OP_LOAD:
         load(p);
+        return;
+    case TK_OP_STORE:
+        store(p);
         return;
     case TK_OP_ATOMIC_RMW:
     case TK_OP_ATOMIC_CAS:

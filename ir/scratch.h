@@ -23,6 +23,7 @@ typedef enum {
 //   print                 where its record stands
 //   convert, flip, slice, concat, interleave, deinterleave    the larger side (ir/move.h)
 //   atomics, load         the tile
+//   load, store, staged   the rows, each from the place in 16 bytes that it has in the tensor
 //   gather                x; the indices, where their layout is not the result's
 //   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile
 //   reduce_fn             each operand
@@ -71,6 +72,9 @@ typedef struct tk_scan {
     uint32_t totals; // that a thread has for other warps, of each operand; 0: none
 } tk_scan;
 tk_scan tk_scan_of(const tk_func *f, const tk_op *op);
+
+// Of a staged load or store (lower/stage.h) of a tile of type t and so many rows.
+uint64_t tk_staged_bytes(const tk_type *t, int64_t rows);
 
 // The unsigned type of the keys that elements of type t are sorted by.
 tk_dtype tk_sort_key(tk_dtype t);

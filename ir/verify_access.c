@@ -122,6 +122,14 @@ static bool access_fits(tk_verifier *v, const tk_type *tensor) {
     return atomic(v, tensor);
 }
 
+static bool staged(tk_verifier *v, const tk_type *view) {
+    const int64_t rows = v->op->at.staged, n = tk_type_elems(view);
+    return rows == 0 ||
+           (tk_vneed(v, view->rank > 0, "a staged scalar") &&
+            tk_vneed(v, rows > 0 && rows <= n && n % rows == 0,
+                     "%lld rows in a tile of %lld elements", (long long)rows, (long long)n));
+}
+
 static bool access(tk_verifier *v) {
     const tk_op *op = v->op;
     bool masked = op->at.masked, other = op->code == TK_OP_LOAD && op->at.other;
@@ -133,7 +141,7 @@ static bool access(tk_verifier *v) {
     const tk_type *tensor = tk_vopnd(v, 0), *view;
     uint32_t k = 1u + tensor->rank;
     if (!tk_vneed(v, op->nopnd == k + values + masked + other, "%u operands", op->nopnd) ||
-        !access_fits(v, tensor) || !view_type(v, tensor, &view)) {
+        !access_fits(v, tensor) || !view_type(v, tensor, &view) || !staged(v, view)) {
         return false;
     }
     for (uint32_t i = 0; i < values; i++) {

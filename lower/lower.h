@@ -5,6 +5,7 @@
 #define TK_LOWER_LOWER_H
 
 #include "ir/pass.h"
+#include "lower/facts.h"
 #include "lower/target.h"
 
 const tk_pass *tk_lower_passes(size_t *n); // in order: what follows the passes of ir/pipeline.c
@@ -12,9 +13,10 @@ const tk_pass *tk_lower_passes(size_t *n); // in order: what follows the passes 
 // The target of passes that were asked for without one: the oldest.
 const tk_target *tk_lower_target(void);
 
-// Runs them, as far as `after` (NULL: all, to the staged level). False after diagnostics.
-bool tk_lower(tk_module *m, const tk_target *target, const tk_allocator *from, tk_diags *diags,
-              const char *after, bool debug);
+// Runs them, as far as `after` (NULL: all, to the staged level). `facts`, of each parameter of the
+// kernel, may be NULL. False after diagnostics.
+bool tk_lower(tk_module *m, const tk_target *target, const tk_tensor_facts *facts,
+              const tk_allocator *from, tk_diags *diags, const char *after, bool debug);
 
 void tk_pass_pack(tk_pass_ctx *c);     // small programs share a block
 void tk_pass_pad(tk_pass_ctx *c);      // extents become powers of two
@@ -49,6 +51,9 @@ void tk_pass_reverse(tk_pass_ctx *c); // loops that read again run the other way
 // where it is 0 it becomes the default.
 void tk_pass_layout(tk_pass_ctx *c);
 
+// Loads and stores of rows that are not aligned go through shared memory (pass_stage.c, stage.h).
+void tk_pass_stage(tk_pass_ctx *c);
+
 // Shared memory and barriers (pass_share.c, pass_barrier.c).
 void tk_pass_share(tk_pass_ctx *c);
 void tk_pass_barrier(tk_pass_ctx *c);
@@ -60,6 +65,9 @@ void tk_gpu_refuse(tk_diags *diags, const tk_module *m, const tk_target *t, cons
 // Warps for a function whose author wrote none: by the elements of its largest tile, 1 to 16
 // (warps.c).
 unsigned tk_default_warps(const tk_func *f);
+
+// Whether it loads what all programs read, as weights, and none writes: that comes from the caches.
+bool tk_is_common_load(const tk_func *f, const tk_op *op);
 
 // Bytes that a program reads and no other does (stream.c). 0 where that is not what it waits for:
 // it multiplies matrices.

@@ -29,7 +29,8 @@ typedef struct shape_rule {
     struct shape_rule *next;
     const tk_type *type;
     int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
-    unsigned bytes;             // of the narrowest type accessed; 0: none
+    unsigned bytes;             // of the narrowest type accessed directly; 0: none
+    bool staged;                // rows of it go through shared memory
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
     const tk_type *from;        // what is reshaped to it; NULL: nothing
     const tk_layout *layout;    // once asked for
@@ -82,6 +83,10 @@ static void vote(assign *s, const tk_op *op) {
     uint32_t last = v.n - 1; // the tensor's last dimension is the contiguous one
     if (op->at.index[last] != 0) {
         r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
+    }
+    if (op->at.staged) {
+        r->staged = true;
+        return;
     }
     r->bytes = r->bytes == 0 || bytes < r->bytes ? bytes : r->bytes;
 }
@@ -186,6 +191,10 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
         }
     }
     unsigned total = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
+    if (r->staged && !r->bytes) {
+        r->layout = keep(s, tk_layout_rows(t->rank, t->dim, order, s->log_warps));
+        return r->layout;
+    }
     unsigned vec = log2_of(16 / (r->bytes ? r->bytes : 4));
     unsigned extent = log2_of(t->dim[fast]);
     vec = vec > extent ? extent : vec;

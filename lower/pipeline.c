@@ -26,7 +26,11 @@
          "before layouts, so that nothing dead is converted")                                      \
     PASS(reverse, TK_TAKES_TILE, "runs loops that read again what was read before the other way",  \
          "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
+    PASS(stage, TK_TAKES_TILE, "moves rows that are not aligned through shared memory",            \
+         "before layouts, which then need not suit the tensor")                                    \
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
+    PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
+         "what was made anew in another layout leaves something behind")                           \
     PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
          "when it is known what moves, and how")                                                   \
     PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \
@@ -44,13 +48,14 @@ const tk_pass *tk_lower_passes(size_t *n) {
 
 const tk_target *tk_lower_target(void) { return tk_target_find(tk_target_name(0)); }
 
-bool tk_lower(tk_module *m, const tk_target *target, const tk_allocator *from, tk_diags *diags,
-              const char *after, bool debug) {
+bool tk_lower(tk_module *m, const tk_target *target, const tk_tensor_facts *facts,
+              const tk_allocator *from, tk_diags *diags, const char *after, bool debug) {
     tk_pipeline_opts p;
     memset(&p, 0, sizeof p);
     p.table = tk_lower_passes(&p.rows);
     p.after = after;
     p.debug = debug;
     p.target = target;
+    p.facts = facts;
     return tk_pipeline_run(m, from, diags, &p);
 }

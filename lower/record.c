@@ -245,6 +245,9 @@ static void record_across(tk_recorder *r, const tk_op *op) {
     } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
         id = "scan";
         how = how_scanned(r, op);
+    } else if (op->at.staged) {
+        id = "staging";
+        how = "rows as they lie in the tensor";
     } else if (tk_op_is_access(op)) {
         how = "one thread hands to all what it got";
     } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {

@@ -2,6 +2,7 @@
 // Values made anew in another layout. See remake.h.
 #include "lower/remake.h"
 
+#include "lower/lower.h"
 #include "lower/views.h"
 
 enum { MOST_OPS = 12 };
@@ -38,6 +39,11 @@ static bool is_cheap(tk_opcode code) {
     return tk_op_info(code)->elementwise && tk_op_info(code)->exact;
 }
 
+// A line of what all programs read, as weights: threads read it side by side in any layout.
+static bool is_line(const tk_func *f, const tk_op *d) {
+    return tk_is_common_load(f, d) && tk_value_type(f, d->res[0])->rank == 1;
+}
+
 // Counts the ops that make v.
 static bool can_remake(const tk_func *f, tk_vid v, unsigned *left) {
     const tk_op *d = tk_value_def(f, v);
@@ -48,7 +54,7 @@ static bool can_remake(const tk_func *f, tk_vid v, unsigned *left) {
         return false;
     }
     --*left;
-    if (tk_is_free(f, v)) {
+    if (tk_is_free(f, v) || is_line(f, d)) {
         return true;
     }
     if (!is_cheap(d->code) || (d->code == TK_OP_RESHAPE && !is_tile(f, d->opnd[0]))) {
@@ -79,7 +85,7 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
     }
     const tk_op *d = tk_value_def(f, v);
     const tk_type *t = tk_value_type(f, v);
-    tk_vid opnd[3] = {0}; // as many as an element-wise op has
+    tk_vid opnd[1 + TK_MAX_TENSOR_RANK] = {0}; // more than an element-wise op has
     for (uint32_t i = 0; i < d->nopnd; i++) {
         const tk_layout need = needed(d, tk_value_type(f, d->opnd[i]), l);
         opnd[i] = is_tile(f, d->opnd[i]) ? make(f, at, d->opnd[i], &need) : d->opnd[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that are made anew in another layout rather than moved there: those that a few cheap ops
-// make of constants, iotas and scalars, as the masks of a tile's edges.
+// make of constants, iotas and scalars, as the masks of a tile's edges, and of what all programs
+// read, as weights.
 #ifndef TK_LOWER_REMAKE_H
 #define TK_LOWER_REMAKE_H
 

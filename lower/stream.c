@@ -66,6 +66,46 @@ static void find_dot(void *user, tk_op *op) {
     *found = *found || op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED;
 }
 
+// The same in all programs: made of constants, sizes and numbers of iterations.
+static bool is_alike(const tk_func *f, tk_vid v, unsigned depth) {
+    enum { DEEP = 8 };
+    const tk_irvalue *x = &f->value.at[v];
+    const tk_op *loop = x->region ? x->region->owner : NULL;
+    if (x->type->kind == TK_T_TENSOR) {
+        return x->type->access == TK_IN;
+    }
+    if (depth > DEEP || x->type->rank > 0) {
+        return false;
+    }
+    if (loop) {
+        return loop->code == TK_OP_FOR && x->index == 0 && is_alike(f, loop->opnd[0], depth + 1) &&
+               is_alike(f, loop->opnd[1], depth + 1) && is_alike(f, loop->opnd[2], depth + 1);
+    }
+    if (!x->def) {
+        return true; // a scalar that is given
+    }
+    if (x->def->code == TK_OP_DIM || x->def->code == TK_OP_CONST) {
+        return true;
+    }
+    bool alike = tk_op_info(x->def->code)->elementwise || x->def->code == TK_OP_CAST;
+    for (uint32_t i = 0; alike && i < x->def->nopnd; i++) {
+        alike = is_alike(f, x->def->opnd[i], depth + 1);
+    }
+    return alike;
+}
+
+bool tk_is_common_load(const tk_func *f, const tk_op *op) {
+    if (op->code != TK_OP_LOAD || op->at.masked || op->at.other) {
+        return false;
+    }
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        if (!is_alike(f, op->opnd[i], 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 uint64_t tk_streamed_bytes(tk_arena *scratch, const tk_func *f) {
     tk_func *walked = (tk_func *)(uintptr_t)f;
     bool dot = false;

@@ -152,7 +152,9 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
     for (uint32_t d = 0; d < p.out.rank; d++) {
         bounds(&p, d);
     }
-    if (l && p.out.rank) {
+    if (op->at.staged) {
+        p.out.vec = MOST_BYTES / (unsigned)tk_dtype_size(tk_view_type(p.f, op)->dtype);
+    } else if (l && p.out.rank) {
         vectors(&p);
     }
     if (p.out.vec == 1) {
@@ -192,6 +194,9 @@ static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
 static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const tk_layout *l = tk_value_layout(f, tk_view_value(f, op));
     const size_t bytes = a->vec * tk_dtype_size(tk_view_type(f, op)->dtype);
+    if (op->at.staged) {
+        return true;
+    }
     const bool atomic = op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
     return !l || atomic || (a->aligned && (bytes == MOST_BYTES || a->vec == 1U << l->regs));
 }
@@ -202,7 +207,9 @@ tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const 
     tk_buf b;
     tk_buf_init(&b, n->arena);
     tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(op));
-    if (a->vec > 1) {
+    if (op->at.staged) {
+        tk_buf_fmt(&b, "row by row through shared memory, %u elements at once", a->vec);
+    } else if (a->vec > 1) {
         tk_buf_fmt(&b, "%u elements at once", a->vec);
     } else {
         tk_buf_str(&b, t->rank ? "element by element" : "as one element");

@@ -379,7 +379,7 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
     if (!o->debug) {
         tk_func_walk(f, drop_print, NULL);
     }
-    if (!tk_lower(m, target, &arena->from, diags, NULL, o->debug)) {
+    if (!tk_lower(m, target, o->facts, &arena->from, diags, NULL, o->debug)) {
         return NULL;
     }
     const tk_axis *axis = tk_axis_make(arena, f, o->facts);

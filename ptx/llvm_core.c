@@ -4,6 +4,8 @@
 #include "lower/lower.h"
 #include "ptx/llvm_internal.h"
 
+#include <llvm-c/DebugInfo.h>
+
 #include <string.h>
 
 // ---- Values
@@ -252,12 +254,27 @@ tk_emit_loop tk_emit_for(tk_emit *e, LLVMValueRef n) {
     return l;
 }
 
-void tk_emit_for_end(tk_emit *e, tk_emit_loop *l) {
+static LLVMValueRef end_loop(tk_emit *e, tk_emit_loop *l) {
     LLVMValueRef next = LLVMBuildAdd(e->b, l->i, tk_emit_i32(e, 1), "");
     LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
-    LLVMBuildBr(e->b, l->head);
+    LLVMValueRef jump = LLVMBuildBr(e->b, l->head);
     LLVMAddIncoming(l->i, &next, &last, 1);
     LLVMPositionBuilderAtEnd(e->b, l->end);
+    return jump;
+}
+
+void tk_emit_for_end(tk_emit *e, tk_emit_loop *l) { (void)end_loop(e, l); }
+
+// A loop's name is a node that has itself as its first operand.
+void tk_emit_for_end_short(tk_emit *e, tk_emit_loop *l) {
+    static const char key[] = "llvm.loop", what[] = "llvm.loop.unroll.disable";
+    LLVMMetadataRef disable = LLVMMDStringInContext2(e->ctx, what, sizeof what - 1);
+    LLVMMetadataRef self = LLVMTemporaryMDNode(e->ctx, NULL, 0);
+    LLVMMetadataRef part[2] = {self, LLVMMDNodeInContext2(e->ctx, &disable, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(e->ctx, part, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    LLVMSetMetadata(end_loop(e, l), LLVMGetMDKindIDInContext(e->ctx, key, sizeof key - 1),
+                    LLVMMetadataAsValue(e->ctx, node));
 }
 
 // ---- Shared memory

@@ -14,8 +14,6 @@
 
 #include "ir/move.h"
 
-#include <llvm-c/DebugInfo.h>
-
 enum { GROUP = 32, MANY_REGS = 16 };
 
 typedef struct operand {
@@ -75,20 +73,11 @@ static void end(const dot *s, carried *c, LLVMValueRef *x, bool unroll) {
         LLVMAddIncoming(c->phi[r], &x[r], &last, 1);
         x[r] = c->phi[r];
     }
-    tk_emit_for_end(e, &c->loop);
     if (unroll) {
-        return;
+        tk_emit_for_end(e, &c->loop);
+    } else {
+        tk_emit_for_end_short(e, &c->loop);
     }
-    // The loop's name is a node that has itself as its first operand.
-    static const char text[] = "llvm.loop.unroll.disable", kind[] = "llvm.loop";
-    LLVMMetadataRef disable = LLVMMDStringInContext2(e->ctx, text, sizeof text - 1);
-    LLVMMetadataRef self = LLVMTemporaryMDNode(e->ctx, NULL, 0);
-    LLVMMetadataRef part[2] = {self, LLVMMDNodeInContext2(e->ctx, &disable, 1)};
-    LLVMMetadataRef node = LLVMMDNodeInContext2(e->ctx, part, 2);
-    LLVMMetadataReplaceAllUsesWith(self, node);
-    LLVMSetMetadata(LLVMGetBasicBlockTerminator(last),
-                    LLVMGetMDKindIDInContext(e->ctx, kind, sizeof kind - 1),
-                    LLVMMetadataAsValue(e->ctx, node));
 }
 
 // ---- Operands -----------------------------------------------------------------------------------

@@ -124,6 +124,8 @@ typedef struct tk_emit_loop {
 } tk_emit_loop;
 tk_emit_loop tk_emit_for(tk_emit *e, LLVMValueRef n);
 void tk_emit_for_end(tk_emit *e, tk_emit_loop *l);
+// The same of a loop that runs a few times: it is not worth copies of its body.
+void tk_emit_for_end_short(tk_emit *e, tk_emit_loop *l);
 
 // ---- Shared memory
 void tk_emit_barrier(tk_emit *e);

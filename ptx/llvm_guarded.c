@@ -41,6 +41,13 @@ static shape shape_of(tk_emit *e, LLVMTypeRef type, unsigned bytes) {
     return (shape){1, 16, i16, tk_ll_int(e, 8 * bytes), bytes == 2 ? "b16" : "b8", 'h'};
 }
 
+// What is in shared memory has an address of 32 bits, what is in global memory a pointer.
+static bool is_shared(LLVMValueRef at) {
+    return LLVMGetTypeKind(LLVMTypeOf(at)) == LLVMIntegerTypeKind;
+}
+static const char *space_of(LLVMValueRef at) { return is_shared(at) ? "shared" : "global"; }
+static const char *conditions_of(LLVMValueRef at) { return is_shared(at) ? "b,r" : "b,l"; }
+
 static void to_words(tk_emit *e, const shape *s, LLVMValueRef x, LLVMValueRef *word) {
     x = tk_ll_bits(e, x, s->memory);
     for (unsigned i = 0; i < s->words && s->words > 1; i++) {
@@ -123,11 +130,11 @@ LLVMValueRef tk_emit_guarded_read(tk_emit *e, LLVMValueRef cond, tk_emit_place p
             tk_buf_fmt(&text, "mov.b%u $%u, $%u;\n\t", s.bits, i, s.words + 2 + i);
         }
     }
-    tk_buf_str(&constraints, "b,l");
+    tk_buf_str(&constraints, conditions_of(p.at));
     for (unsigned i = 0; i < s.words && !zero; i++) {
         tk_buf_fmt(&constraints, ",%c", s.reg);
     }
-    tk_buf_fmt(&text, "@$%u ld.global%s.%s ", s.words, vector_of(&s), s.ptx);
+    tk_buf_fmt(&text, "@$%u ld.%s%s.%s ", s.words, space_of(p.at), vector_of(&s), s.ptx);
     operands(&text, &s, 0);
     tk_buf_fmt(&text, ", [$%u+%lld];", s.words + 1, (long long)p.bytes);
     LLVMTypeRef result =
@@ -149,11 +156,12 @@ void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMV
     tk_buf_init(&text, e->arena);
     tk_buf_init(&constraints, e->arena);
     to_words(e, &s, x, arg + 2);
-    tk_buf_str(&constraints, "b,l");
+    tk_buf_str(&constraints, conditions_of(p.at));
     for (unsigned i = 0; i < s.words; i++) {
         tk_buf_fmt(&constraints, ",%c", s.reg);
     }
-    tk_buf_fmt(&text, "@$0 st.global%s.%s [$1+%lld], ", vector_of(&s), s.ptx, (long long)p.bytes);
+    tk_buf_fmt(&text, "@$0 st.%s%s.%s [$1+%lld], ", space_of(p.at), vector_of(&s), s.ptx,
+               (long long)p.bytes);
     operands(&text, &s, 2);
     tk_buf_str(&text, ";");
     call_asm(e, LLVMVoidTypeInContext(e->ctx), &text, &constraints, arg, 2 + s.words);

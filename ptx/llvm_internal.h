@@ -69,8 +69,12 @@ LLVMValueRef tk_emit_and(tk_emit *e, LLVMValueRef a, LLVMValueRef b); // of cond
 // where it does not. The order of these among accesses of memory and barriers stays.
 LLVMValueRef tk_emit_guarded_read(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMTypeRef type,
                                   unsigned bytes, LLVMValueRef other);
+// `p.at` may be an address in shared memory as an i32; then there is a condition.
 void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMValueRef x,
                            unsigned bytes);
+// Row by row through shared memory (llvm_stage.c).
+void tk_emit_staged_load(tk_emit *e, const tk_op *op);
+void tk_emit_staged_store(tk_emit *e, const tk_op *op);
 // i1 of the one thread that acts for a scalar, or the owner of the view's elements; NULL: every
 // thread.
 LLVMValueRef tk_emit_view_owner(tk_emit *e, const tk_emit_view *v);

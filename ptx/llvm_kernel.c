@@ -125,18 +125,28 @@ static void attribute(tk_emit *e, const char *key, const char *value) {
     LLVMAddAttributeAtIndex(e->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
+static void find_staged(void *user, tk_op *op) {
+    bool *found = user;
+    *found = *found || op->at.staged;
+}
+
 // Blocks that a multiprocessor holds at once, which bounds the registers of a thread. A kernel that
 // streams lives from the loads of many blocks, a matrix product from its accumulators in registers.
-// An assembler that is at hand goes from `blocks` as near to `wanted` as it can (ptx/budget.c); for
-// the driver's `blocks` must do. What is read twice, the second time from the caches, stays there
-// if few programs share them: as many as make 1024 threads.
+// A block whose rows go through shared memory reads, works and writes one after the other, so that
+// more are wanted for something to be on its way at any time. An assembler that is at hand goes
+// from `blocks` as near to `wanted` as it can (ptx/budget.c); for the driver's `blocks` must do.
+// What is read twice, the second time from the caches, stays there if few programs share them: as
+// many as make 1024 threads.
 static void blocks_at_once(tk_emit *e, tk_image *image) {
     enum { STREAMING_THREADS = 768 }; // 85 registers each
-    enum { BYTES_AT_ONCE = 48 << 10, THREADS_OF_FEW = 1024 };
+    enum { BYTES_AT_ONCE = 48 << 10, BYTES_STAGED = 96 << 10, THREADS_OF_FEW = 1024 };
+    bool staged = false;
+    tk_func_walk((tk_func *)(uintptr_t)e->f, find_staged, &staged);
     const uint64_t bytes = tk_streamed_bytes(e->arena, e->f);
+    const uint64_t at_once = staged ? BYTES_STAGED : BYTES_AT_ONCE;
     const uint32_t threads = e->warps * 32, blocks = STREAMING_THREADS / threads;
     image->blocks = bytes && blocks ? blocks : 1;
-    const uint32_t wanted = bytes ? (uint32_t)((BYTES_AT_ONCE + bytes - 1) / bytes) : 0;
+    const uint32_t wanted = bytes ? (uint32_t)((at_once + bytes - 1) / bytes) : 0;
     const uint32_t few = THREADS_OF_FEW / threads;
     image->wanted = wanted > few && tk_reads_twice(e->f) ? few : wanted;
 }

@@ -192,7 +192,13 @@ static void store(tk_emit *e, const tk_op *op) {
 }
 
 void tk_emit_memory_op(tk_emit *e, tk_op *op) {
-    if (op->code == TK_OP_LOAD) {
+    if (op->at.staged) {
+        if (op->code == TK_OP_LOAD) {
+            tk_emit_staged_load(e, op);
+        } else {
+            tk_emit_staged_store(e, op);
+        }
+    } else if (op->code == TK_OP_LOAD) {
         load(e, op);
     } else {
         store(e, op);

@@ -67,7 +67,8 @@ tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *optio
                      .target = target,
                      .contiguous = options->contiguous,
                      .whole_rows = options->whole_rows,
-                     .near = options->near};
+                     .near = options->near,
+                     .unit_stride = options->unit_stride};
     h->end = &h->first;
     tk_work w;
     work_init(&w, c);

@@ -84,13 +84,14 @@ static void add_facts(tk_work *w, const params *s, tk_tensor_facts f, fact_list 
 
 static void all_facts(tk_work *w, const ahead_add *a, const params *s, fact_list *list) {
     const tkc_ahead *h = a->ahead;
-    if (!h->contiguous && !h->whole_rows && !h->near) {
+    if (!h->contiguous && !h->whole_rows && !h->near && !h->unit_stride) {
         for (uint32_t k = 0; k < NPROMISE; k++) {
             add_facts(w, s, promises[k], list);
         }
         return;
     }
     tk_tensor_facts f = h->near ? TK_FACT_NEAR : 0;
+    f |= h->unit_stride ? TK_FACT_UNIT : 0;
     f |= h->contiguous || h->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
     add_facts(w, s, f | (h->whole_rows ? TK_FACT_WHOLE : 0), list);
 }

@@ -56,6 +56,7 @@ static uint32_t parameters(const tk_module *m) {
 
 static tk_tensor_facts promised(const tkc_compile_options *o) {
     tk_tensor_facts f = o->near ? TK_FACT_NEAR : 0;
+    f |= o->unit_stride ? TK_FACT_UNIT : 0;
     f |= o->contiguous || o->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
     return f | (o->whole_rows ? TK_FACT_WHOLE : 0);
 }
@@ -133,7 +134,8 @@ static const tk_image *image_of(tk_work *w, const compile_call *c, tk_module *m,
 static const tk_image *lowered(tk_work *w, const compile_call *c, tk_module *m, const char **text) {
     const char *after = c->options->what == TKC_CODE_LAYOUT ? "layout" : NULL;
     const tk_target *target = tk_target_find(c->options->arch);
-    if (!tk_lower(m, target, &w->config->from, &w->diags, after, w->config->debug)) {
+    const tk_ptx_opts o = options_for(w, c, m, text);
+    if (!tk_lower(m, target, o.facts, &w->config->from, &w->diags, after, w->config->debug)) {
         return NULL;
     }
     tk_buf b;

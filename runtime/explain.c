@@ -63,6 +63,7 @@ static tk_tensor_facts promised(const tkc_explain_options *o, const tk_type *t) 
         return tensor_facts(&x);
     }
     tk_tensor_facts f = o->near ? TK_FACT_NEAR : 0;
+    f |= o->unit_stride ? TK_FACT_UNIT : 0;
     f |= o->contiguous || o->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
     return f | (o->whole_rows ? TK_FACT_WHOLE : 0);
 }

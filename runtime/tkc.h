@@ -437,6 +437,7 @@ typedef struct tkc_compile_options {
                         of 16 */
     bool whole_rows; /* contiguous, and the last size (in bytes) is a multiple of 16 */
     bool near;       /* no element is further than 2^31 - 2^25 elements from the first */
+    bool unit_stride; /* the last stride is 1 */
 } tkc_compile_options;
 /* Compiles for a target, for arguments as in tkc_resolve (of tensors only type, rank and sizes
    count). out: text, or for TKC_CODE_CUBIN bytes. TKC_ERROR_DEVICE where this build has no GPU code
@@ -462,7 +463,7 @@ typedef struct tkc_ahead_options {
     /* What is compiled for: by default four variants of each kernel, for tensors of less and less,
        of which a launch takes the best that holds; the last takes all. If any of these is set (see
        tkc_compile_options) there is only one variant, for such tensors, and others are refused. */
-    bool contiguous, whole_rows, near;
+    bool contiguous, whole_rows, near, unit_stride;
 } tkc_ahead_options;
 /* TKC_ERROR_DEVICE for an unknown target, TKC_ERROR_ARGUMENT for one that is named twice. */
 TKC_API tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *options,
@@ -498,9 +499,9 @@ typedef struct tkc_explain_options {
     const char *gpu;  /* whose bandwidth and arithmetic count, as "H200"; NULL: one of the target's
                          compute capability */
     tkc_explain_format format;
-    bool contiguous, whole_rows, near; /* as in tkc_compile_options, of tensors of unknown size. One
-                                          whose size is known is compiled for as a launch would
-                                          with row-major strides */
+    bool contiguous, whole_rows, near, unit_stride; /* as in tkc_compile_options, of tensors of
+                                          unknown size. One whose size is known is compiled for as a
+                                          launch would with row-major strides */
 } tkc_explain_options;
 /* Arguments and sizes as in tkc_kernel_compile. Counts and times need the sizes that they depend
    on. Where the only errors are demands (@require) that do not hold the status is

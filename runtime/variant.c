@@ -23,7 +23,7 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
     o.after = below ? NULL : pass;
     bool good = tk_pipeline_run(m, &w->config->from, &w->diags, &o);
     if (good && below) {
-        good = tk_lower(m, tk_lower_target(), &w->config->from, &w->diags, pass, o.debug);
+        good = tk_lower(m, tk_lower_target(), NULL, &w->config->from, &w->diags, pass, o.debug);
     }
     return good ? m : NULL;
 }

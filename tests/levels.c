@@ -222,12 +222,13 @@ static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
 static bool lay_out(e2e_state *s, program *p, tk_module *m, const way *w) {
     (void)p;
     (void)keep_ptx;
-    return tk_lower(m, tk_target_find(w->arch), NULL, &s->diags, NULL, false);
+    return tk_lower(m, tk_target_find(w->arch), NULL, NULL, &s->diags, NULL, false);
 }
 #endif
 
 static bool lower_to(e2e_state *s, tk_module *m, const char *pass) {
-    return tk_lower(m, tk_lower_target(), NULL, &s->diags, pass, false) && e2e_verify(s, m, pass);
+    return tk_lower(m, tk_lower_target(), NULL, NULL, &s->diags, pass, false) &&
+           e2e_verify(s, m, pass);
 }
 
 // Whether the verifier misses each barrier that is taken out.

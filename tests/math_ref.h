@@ -85,7 +85,7 @@ static inline bool math_open(xrun *x, const char *name, int arity, const char *t
     if (!good || !expand) {
         return good;
     }
-    tk_pass_ctx c = {x->module, &x->arena, &x->diags, false, NULL};
+    tk_pass_ctx c = {x->module, &x->arena, &x->diags, false, NULL, NULL};
     tk_pass_expand(&c);
     const char *why = NULL;
     if (!tk_ir_verify(&x->arena, x->module, &why)) {

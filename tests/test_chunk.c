@@ -221,8 +221,8 @@ static largest run(const program *p, memory *m, int warps) {
         module->attrs.warps = warps;
         module->thread_elems = 1;
         if (warps) {
-            cr_assert(tk_lower(module, tk_lower_target(), NULL, &s->diags, "chunk", true), "%s",
-                      p->name);
+            cr_assert(tk_lower(module, tk_lower_target(), NULL, NULL, &s->diags, "chunk", true),
+                      "%s", p->name);
             tk_pipeline_opts clean = {.only = "dce"};
             cr_assert(tk_pipeline_run(module, NULL, &s->diags, &clean), "%s", p->name);
             seen.f = module->funcs.at[0];

@@ -414,7 +414,7 @@ Test(expand, rem_of_narrow_floats) {
 // ---- Places -------------------------------------------------------------------------------------
 
 static void expand_module(ir_env *e, tk_module *m) {
-    tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL};
+    tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL, NULL};
     tk_pass_expand(&c);
     const char *why = ir_why(e, m);
     cr_assert(why == NULL, "%s\n%s", why ? why : "", ir_text(e, m));

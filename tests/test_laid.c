@@ -261,7 +261,7 @@ static void run(const char *text, float *y) {
 }
 
 static void stage(ir_env *e, tk_module *m) {
-    tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80")};
+    tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80"), NULL};
     tk_pass_share(&c);
     const char *why = ir_why(e, m);
     cr_assert(!why, "%s\n%s", why ? why : "", ir_text(e, m));
@@ -359,7 +359,7 @@ Test(laid, barriers_stay_where_they_are) {
                     "    barrier\n    yield\n  }\n  print %3, %4 shared=0\n  return\n}\n");
     cr_assert(m && !ir_why(e, m));
     const char *before = ir_text(e, m);
-    tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL};
+    tk_pass_ctx c = {m, &e->arena, &e->diags, false, NULL, NULL};
     tk_pass_barrier(&c);
     cr_assert_str_eq(ir_text(e, m), before);
     ir_close(e);

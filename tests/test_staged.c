@@ -106,7 +106,7 @@ static tk_module *lower(ir_env *e, const char *text, const char *after) {
     if (setjmp(guard.jump) != 0) {
         cr_assert_fail("%s", guard.text);
     }
-    bool good = tk_lower(m, tk_target_find("sm_80"), NULL, &e->diags, after, false);
+    bool good = tk_lower(m, tk_target_find("sm_80"), NULL, NULL, &e->diags, after, false);
     e->arena.guard = NULL;
     cr_assert(good, "%s\n%s", text, ir_diags(e));
     return m;
@@ -278,7 +278,7 @@ Test(staged, too_much_is_refused_with_both_numbers) {
                               "  %z = const 0 : i32\n  %a = load %x[%z +: 32768] : f64[32768]\n"
                               "  %b = flip %a axis=0 : f64[32768]\n"
                               "  store %y[%z +: 32768] = %b\n  return\n}\n");
-    cr_assert(!tk_lower(m, tk_target_find("sm_80"), NULL, &e->diags, NULL, false));
+    cr_assert(!tk_lower(m, tk_target_find("sm_80"), NULL, NULL, &e->diags, NULL, false));
     cr_assert(strstr(ir_diags(e), "'flip' cannot be compiled for sm_80: it needs 262144 bytes of "
                                   "shared memory, of which sm_80 has 166912 for a program"),
               "%s", ir_diags(e));
@@ -474,7 +474,7 @@ Test(staged, any_control_flow_gets_the_barriers_that_it_needs) {
         ir_env *e = ir_open();
         const char *program = random_program(e, seed);
         tk_module *m = ir_good(e, program);
-        tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80")};
+        tk_pass_ctx c = {m, &e->arena, &e->diags, false, tk_target_find("sm_80"), NULL};
         tk_pass_share(&c);
         tk_pass_barrier(&c);
         const char *text = ir_text(e, m), *less, *why = ir_why(e, m);

@@ -49,7 +49,8 @@ static tkc_ahead *ahead_open(tool *t, session *lib, const ahead_request *r) {
                            .narch = arch.n,
                            .contiguous = r->contiguous,
                            .whole_rows = r->whole_rows,
-                           .near = r->near};
+                           .near = r->near,
+                           .unit_stride = r->unit_stride};
     tkc_ahead *a = NULL;
     tkc_report *report = NULL;
     tool_report(t, tkc_ahead_create(lib->context, &o, &a, &report), report);

@@ -33,7 +33,7 @@ typedef struct emit_settings {
     int emit; // EMIT_...
     const char *after, *only, *output, *arch, *header, *depfile;
     pair_list instance;
-    bool locs, passes, contiguous, whole_rows, near;
+    bool locs, passes, contiguous, whole_rows, near, unit_stride;
 } emit_settings;
 
 static bool take_emit(tool *t, void *settings, const char *value) {
@@ -111,7 +111,8 @@ static tkc_compile_options compile_options(const emit_settings *s) {
                                  .what = what,
                                  .contiguous = s->contiguous,
                                  .whole_rows = s->whole_rows,
-                                 .near = s->near};
+                                 .near = s->near,
+                                 .unit_stride = s->unit_stride};
 }
 
 static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
@@ -147,7 +148,8 @@ static void emit_source(tool *t, const emit_settings *s, const char *path) {
                                .instance = s->instance,
                                .contiguous = s->contiguous,
                                .whole_rows = s->whole_rows,
-                               .near = s->near};
+                               .near = s->near,
+                               .unit_stride = s->unit_stride};
             ahead_build(t, &lib, &r);
         } else if (s->emit == EMIT_AST) {
             tkc_text text = {NULL, 0};
@@ -190,11 +192,12 @@ static void emit_by_output(emit_settings *s) {
 
 // An option that is for GPUs only; NULL: none is given.
 static const char *gpu_flag(const emit_settings *s) {
-    return s->arch         ? "--arch"
-           : s->contiguous ? "--contiguous"
-           : s->whole_rows ? "--whole-rows"
-           : s->near       ? "--near"
-                           : NULL;
+    return s->arch          ? "--arch"
+           : s->contiguous  ? "--contiguous"
+           : s->whole_rows  ? "--whole-rows"
+           : s->near        ? "--near"
+           : s->unit_stride ? "--unit-stride"
+                            : NULL;
 }
 
 static bool consistent_for_gpu(tool *t, const emit_settings *s) {
@@ -303,6 +306,8 @@ static const option options[] = {
      "for tensors with a last stride of 1 and 16-byte alignment only", NULL},
     {"--whole-rows", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, whole_rows),
      "for such whose last size is a multiple of 16 bytes only", NULL},
+    {"--unit-stride", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, unit_stride),
+     "for tensors with a last stride of 1 only, aligned or not", NULL},
     {"--near", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, near),
      "for tensors without elements 2^31 from the first only: offsets of 32 bits", NULL},
     {"--after", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, after),

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a staged access moves. See stage.h.
+#include "lower/stage.h"
+
+#include "lower/views.h"
+
+typedef struct planner {
+    const tk_axis *x;
+    const tk_func *f;
+    const tk_op *op;
+    tk_view_axes axes;
+    const tk_type *tile;
+    tk_stage_plan out;
+} planner;
+
+bool tk_stage_useful(tk_tensor_facts f) { return (f & TK_FACT_UNIT) && !(f & TK_FACT_ALIGNED); }
+
+static bool refuse(planner *p, const char *why) {
+    p->out.why = p->out.why ? p->out.why : why;
+    return false;
+}
+
+static unsigned log2_of(int64_t n) {
+    return n > 1 ? 63U - (unsigned)__builtin_clzll((uint64_t)n) : 0;
+}
+
+// An i32 that is not negative, or what is as good.
+static bool plain(const tk_axis_value *v) {
+    return v && v->ranged && v->lo >= 0 && v->hi <= INT32_MAX;
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+// The one axis along which a tile has more than one element; -1: none; -2: several.
+static int long_axis(const tk_type *t) {
+    int found = -1;
+    for (unsigned i = 0; i < t->rank; i++) {
+        found = t->dim[i] == 1 ? found : found == -1 ? (int)i : -2;
+    }
+    return found;
+}
+
+// Dimension d, whose index is a tile: the rows walk it where it counts up.
+static bool row_of_tile(planner *p, uint32_t d, const tk_axis_value *v) {
+    const tk_type *t = tk_value_type(p->f, p->op->opnd[1 + d]);
+    const int k = long_axis(t);
+    if (k == -2) {
+        return refuse(p, "its rows are not in a line");
+    }
+    if (k == -1) {
+        return refuse(p, "an index is a tile of one element");
+    }
+    if (v->dim[k].contig < log2_of(t->dim[k])) {
+        return refuse(p, "its rows are not known to follow one another");
+    }
+    p->out.row_axis = (unsigned)p->axes.first[d] + p->axes.count[d] - t->rank + (unsigned)k;
+    p->out.rows = t->dim[k];
+    return true;
+}
+
+static bool rows(planner *p) {
+    for (uint32_t d = 0; d + 1 < p->axes.n; d++) {
+        const int64_t kind = p->op->at.index[d];
+        const tk_axis_value *v = tk_axis_of(p->x, p->op->opnd[1 + d]);
+        if (!plain(v)) {
+            return refuse(p, "an index may be negative");
+        }
+        if (kind == 0 || kind == 1) {
+            continue;
+        }
+        if (p->out.row >= 0) {
+            return refuse(p, "its rows are not in a line");
+        }
+        p->out.row = (int)d;
+        if (kind > 0) {
+            p->out.row_axis = p->axes.first[d];
+            p->out.rows = kind;
+        } else if (!row_of_tile(p, d, v)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// ---- A store's mask -----------------------------------------------------------------------------
+
+// What v is a repetition of along the axis of rows, which becomes that of the result; 0 where it is
+// something else.
+static tk_vid line_of(const planner *p, tk_vid v, unsigned *axis) {
+    const tk_op *op = tk_value_def(p->f, v);
+    while (op && (op->code == TK_OP_BROADCAST || op->code == TK_OP_RESHAPE)) {
+        const tk_type *to = tk_value_type(p->f, v), *from = tk_value_type(p->f, op->opnd[0]);
+        if (from->rank == 0) {
+            return op->opnd[0];
+        }
+        if (op->code == TK_OP_RESHAPE) {
+            const int was = long_axis(from);
+            if (long_axis(to) != (int)*axis || was < 0) {
+                return v;
+            }
+            *axis = (unsigned)was;
+        } else if (*axis + from->rank < to->rank) {
+            return v; // the same along it
+        } else {
+            *axis -= to->rank - from->rank;
+        }
+        v = op->opnd[0];
+        op = tk_value_def(p->f, v);
+    }
+    return v;
+}
+
+static bool same_along(const planner *p, tk_vid v, unsigned axis, int64_t n) {
+    const tk_axis_value *a = tk_axis_of(p->x, v);
+    const tk_type *t = tk_value_type(p->f, v);
+    return t->rank == 0 || (a && a->dim[axis].same >= log2_of(n));
+}
+
+// m is x < y where x counts up along the rows and y is the same in all: from some row on it is
+// false. Or two of these, both of which must hold.
+static bool bounds(planner *p, tk_vid m, unsigned axis) {
+    m = line_of(p, m, &axis);
+    const tk_op *op = tk_value_def(p->f, m);
+    if (op && op->code == TK_OP_AND) {
+        return bounds(p, op->opnd[0], axis) && bounds(p, op->opnd[1], axis);
+    }
+    const bool fits = op && op->code == TK_OP_LT && p->out.nbound < TK_STAGE_BOUNDS &&
+                      tk_value_type(p->f, op->opnd[0])->dtype == TK_I32;
+    if (!fits || tk_value_type(p->f, m)->rank == 0 ||
+        long_axis(tk_value_type(p->f, m)) != (int)axis) {
+        return refuse(p, "its mask is no bound of its rows");
+    }
+    const tk_axis_value *x = tk_axis_of(p->x, op->opnd[0]);
+    if (!plain(x) || x->dim[axis].contig < log2_of(p->out.rows) ||
+        !same_along(p, op->opnd[1], axis, p->out.rows) || !plain(tk_axis_of(p->x, op->opnd[1]))) {
+        return refuse(p, "its mask is no bound of its rows");
+    }
+    p->out.bound[p->out.nbound++] = (tk_stage_bound){op->opnd[0], op->opnd[1]};
+    return true;
+}
+
+static bool mask(planner *p) {
+    if (p->op->code != TK_OP_STORE || !p->op->at.masked) {
+        return true;
+    }
+    if (p->out.rows == 1) {
+        return refuse(p, "its mask is no bound of its rows");
+    }
+    return bounds(p, p->op->opnd[2 + p->axes.n], p->out.row_axis);
+}
+
+// ---- The plan -----------------------------------------------------------------------------------
+
+static void plan(planner *p) {
+    const uint32_t last = p->axes.n - 1;
+    if (p->axes.n == 0 || p->tile->rank == 0) {
+        refuse(p, "it is one element");
+    } else if (p->op->at.index[last] <= 0) {
+        refuse(p, "the last dimension's index is no range");
+    } else if (!plain(tk_axis_of(p->x, p->op->opnd[1 + last]))) {
+        refuse(p, "its place in the row may be negative");
+    } else if (rows(p)) {
+        p->out.axis = p->axes.first[last];
+        p->out.extent = p->op->at.index[last];
+        if (p->out.rows * p->out.extent != tk_type_elems(p->tile)) {
+            refuse(p, "its rows are not in a line");
+        } else {
+            mask(p);
+        }
+    }
+}
+
+tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op) {
+    planner p = {.x = x, .f = x->func, .op = op};
+    p.out = (tk_stage_plan){.row = -1, .rows = 1, .param = x->func->value.at[op->opnd[0]].index};
+    p.axes = tk_view_axes_of(p.f, op);
+    p.tile = tk_view_type(p.f, op);
+    plan(&p);
+    return p.out;
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores that go through shared memory row by row. See lower/stage.h.
+//
+// Where row r of the tile lies in shared memory: `skew` + r * `pitch` bytes from the start of what
+// the op has, with `skew` the place of the first row in its 16 bytes of global memory, and `pitch`
+// as many bytes as a row has, rounded up so that each row has the place in 16 bytes that it has in
+// global memory. So 16 aligned bytes here are 16 aligned bytes there, and rows that touch there
+// touch here.
+//
+// Rows are copied in runs: each row a run of one warp, or all rows together a run of all threads
+// where they touch. A run is 16 aligned bytes after 16 aligned bytes, and at both ends elements.
+#include "lower/stage.h"
+#include "lower/views.h"
+#include "ptx/llvm_build.h"
+#include "ptx/llvm_internal.h"
+
+enum { PIECE = 16, LANES = 32 };
+
+typedef struct stage {
+    tk_emit *e;
+    const tk_op *op;
+    tk_stage_plan plan;
+    tk_emit_view v;
+    unsigned size;       // bytes of an element
+    LLVMValueRef inside; // i32: elements of a row that are inside the tensor, from the first on
+    LLVMValueRef rows;   // i32: rows that are inside, from the first on
+    LLVMValueRef bytes;  // i32: of what is inside of a row
+    LLVMValueRef first;  // where the first row begins, in global memory
+    LLVMValueRef step;   // i64: bytes from row to row there
+    LLVMValueRef skew, pitch; // i32
+} stage;
+
+static LLVMValueRef two(tk_emit *e, const char *name, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef arg[2] = {a, b};
+    return tk_emit_intrinsic(e, name, LLVMTypeOf(a), 2, arg);
+}
+
+static LLVMValueRef least(tk_emit *e, LLVMValueRef a, LLVMValueRef b) {
+    return two(e, "llvm.smin.i32", a, b);
+}
+
+// x, but at least 0 and at most n.
+static LLVMValueRef within(tk_emit *e, LLVMValueRef x, int64_t n) {
+    return two(e, "llvm.smax.i32", least(e, x, tk_emit_i32(e, n)), tk_emit_i32(e, 0));
+}
+
+// ---- Where things are ---------------------------------------------------------------------------
+
+// The index of the first row.
+static LLVMValueRef first_row(const stage *s, uint32_t d) {
+    tk_emit *e = s->e;
+    if (!s->v.reg_of[d]) {
+        return s->v.start[d];
+    }
+    const tk_dtype t = tk_value_type(e->f, s->v.at[d])->dtype;
+    LLVMValueRef x = tk_emit_get(e, s->v.at[d])[s->v.reg_of[d][0]];
+    x = tk_ll_resize(e, x, 32, tk_dtype_is_signed(t));
+    return tk_ll_sub(e, x, tk_emit_coord(e, s->v.l, 0, s->plan.row_axis));
+}
+
+// Of a tile along the rows: its first element. Or a scalar.
+static LLVMValueRef first_of(const stage *s, tk_vid v) {
+    tk_emit *e = s->e;
+    const tk_layout *l = tk_emit_layout(e, v);
+    const tk_type *t = tk_value_type(e->f, v);
+    LLVMValueRef x = tk_emit_get(e, v)[0];
+    for (unsigned i = 0; i < t->rank; i++) {
+        x = t->dim[i] > 1 ? tk_ll_sub(e, x, tk_emit_coord(e, l, 0, i)) : x;
+    }
+    return x;
+}
+
+static void count_rows(stage *s) {
+    tk_emit *e = s->e;
+    LLVMValueRef n = tk_emit_i32(e, s->plan.rows);
+    for (uint32_t d = 0; d + 1 < s->v.rank; d++) {
+        LLVMValueRef size = e->tensor[s->v.param].dim[d];
+        if ((int)d == s->plan.row) {
+            n = s->v.plan.high[d] ? least(e, n, tk_ll_sub(e, size, first_row(s, d))) : n;
+        } else if (s->v.plan.high[d]) {
+            LLVMValueRef in = tk_ll_icmp(e, LLVMIntULT, s->v.start[d], size);
+            n = tk_ll_sel(e, in, n, tk_emit_i32(e, 0));
+        }
+    }
+    for (uint32_t i = 0; i < s->plan.nbound; i++) {
+        const tk_stage_bound *b = &s->plan.bound[i];
+        const LLVMValueRef y = tk_emit_get(e, b->y)[0];
+        n = least(e, n, tk_ll_sub(e, y, first_of(s, b->x)));
+    }
+    s->rows = within(e, n, s->plan.rows);
+}
+
+static void place(stage *s) {
+    tk_emit *e = s->e;
+    const tk_tensor_args *t = &e->tensor[s->v.param];
+    const uint32_t last = s->v.rank - 1;
+    LLVMValueRef at = tk_ll_resize(e, s->v.start[last], 64, true);
+    s->step = tk_emit_i64(e, 0);
+    for (uint32_t d = 0; d < last; d++) {
+        LLVMValueRef i = (int)d == s->plan.row ? first_row(s, d) : s->v.start[d];
+        at = tk_ll_add(e, at, tk_ll_mul(e, tk_ll_resize(e, i, 64, true), t->stride[d]));
+        s->step =
+            (int)d == s->plan.row ? tk_ll_mul(e, t->stride[d], tk_emit_i64(e, s->size)) : s->step;
+    }
+    s->first = LLVMBuildGEP2(e->b, tk_emit_mem_type(e, s->v.dtype), t->base, &at, 1, "");
+    LLVMValueRef low = LLVMBuildPtrToInt(e->b, s->first, tk_ll_int(e, 64), "");
+    s->skew = tk_ll_mask(e, tk_ll_resize(e, low, 32, false), PIECE - 1);
+    LLVMValueRef more = tk_ll_sub(e, tk_ll_resize(e, s->step, 32, false), s->bytes);
+    s->pitch = tk_ll_add(e, s->bytes, tk_ll_mask(e, more, PIECE - 1));
+}
+
+static stage stage_of(tk_emit *e, const tk_op *op) {
+    stage s = {.e = e, .op = op, .plan = tk_stage_plan_of(e->axis, op)};
+    TK_CHECK(e->arena, !s.plan.why && s.plan.rows == op->at.staged);
+    (void)tk_emit_scratch(e, op); // what it has of shared memory is its own from here on
+    const tk_type *t = tk_view_type(e->f, op);
+    s.v = tk_emit_view_make(e, op, t, tk_emit_layout(e, tk_view_value(e->f, op)));
+    s.size = (unsigned)tk_dtype_size(t->dtype);
+    const uint32_t last = s.v.rank - 1;
+    LLVMValueRef room = tk_ll_sub(e, e->tensor[s.v.param].dim[last], s.v.start[last]);
+    s.inside = s.v.plan.high[last] ? within(e, room, s.plan.extent) : tk_emit_i32(e, s.plan.extent);
+    s.bytes = tk_ll_mul(e, s.inside, tk_emit_i32(e, s.size));
+    count_rows(&s);
+    place(&s);
+    return s;
+}
+
+// ---- Runs ---------------------------------------------------------------------------------------
+
+typedef struct run {
+    LLVMValueRef global, shared; // where it begins
+    LLVMValueRef head, tail;     // bytes at its ends; multiples of the element's size
+    LLVMValueRef pieces;         // of 16 bytes between them
+} run;
+
+static LLVMValueRef ahead(tk_emit *e, LLVMValueRef p, LLVMValueRef bytes) {
+    return LLVMBuildGEP2(e->b, tk_ll_int(e, 8), p, &bytes, 1, "");
+}
+
+static run run_of(const stage *s, LLVMValueRef i, LLVMValueRef bytes) {
+    tk_emit *e = s->e;
+    LLVMValueRef at = tk_ll_add(e, s->skew, tk_ll_mul(e, i, s->pitch));
+    run r = {.shared = tk_emit_shared_at(e, s->op, 0, at)};
+    r.global = ahead(e, s->first, tk_ll_mul(e, tk_ll_resize(e, i, 64, true), s->step));
+    LLVMValueRef to_piece = tk_ll_mask(e, tk_ll_sub(e, tk_emit_i32(e, PIECE), at), PIECE - 1);
+    r.head = least(e, to_piece, bytes);
+    LLVMValueRef rest = tk_ll_sub(e, bytes, r.head);
+    r.pieces = tk_ll_shr(e, rest, 4);
+    r.tail = tk_ll_mask(e, rest, PIECE - 1);
+    return r;
+}
+
+typedef void copier(const stage *s, LLVMValueRef global, LLVMValueRef shared, unsigned bytes);
+
+static void copy_pieces(const stage *s, const run *r, LLVMValueRef member, LLVMValueRef log_team,
+                        copier *copy) {
+    tk_emit *e = s->e;
+    LLVMValueRef team = LLVMBuildShl(e->b, tk_emit_i32(e, 1), log_team, "");
+    LLVMValueRef left = tk_ll_sub(e, r->pieces, member); // of these each `team`th is the member's
+    left = tk_ll_add(e, left, tk_ll_sub(e, team, tk_emit_i32(e, 1)));
+    LLVMValueRef n = LLVMBuildAShr(e->b, left, log_team, "");
+    tk_emit_loop loop = tk_emit_for(e, n);
+    LLVMValueRef i = tk_ll_add(e, member, LLVMBuildShl(e->b, loop.i, log_team, ""));
+    LLVMValueRef at = tk_ll_add(e, r->head, tk_ll_shl(e, i, 4));
+    copy(s, ahead(e, r->global, at), ahead(e, r->shared, at), PIECE);
+    tk_emit_for_end_short(e, &loop);
+}
+
+// Each end is shorter than 16 bytes, so there are members enough for both.
+static void copy_ends(const stage *s, const run *r, LLVMValueRef member, copier *copy) {
+    tk_emit *e = s->e;
+    LLVMValueRef mine = tk_ll_mul(e, member, tk_emit_i32(e, s->size));
+    LLVMValueRef in_head = tk_ll_icmp(e, LLVMIntULT, mine, r->head);
+    LLVMValueRef any = tk_ll_icmp(e, LLVMIntULT, mine, tk_ll_add(e, r->head, r->tail));
+    tk_emit_cond c = tk_emit_if(e, any);
+    LLVMValueRef behind = tk_ll_add(e, mine, tk_ll_shl(e, r->pieces, 4));
+    LLVMValueRef at = tk_ll_sel(e, in_head, mine, behind);
+    copy(s, ahead(e, r->global, at), ahead(e, r->shared, at), s->size);
+    tk_emit_end(e, &c);
+}
+
+// All rows that are inside, by all threads of the program.
+static void copy_rows(const stage *s, copier *copy) {
+    tk_emit *e = s->e;
+    const unsigned log_warps = (unsigned)__builtin_ctz(e->warps);
+    LLVMValueRef zero = tk_emit_i32(e, 0), one = tk_emit_i32(e, 1);
+    LLVMValueRef touch = tk_ll_icmp(e, LLVMIntEQ, s->step, tk_ll_resize(e, s->bytes, 64, true));
+    touch = LLVMBuildOr(e->b, touch, tk_ll_icmp(e, LLVMIntSLE, s->rows, one), "");
+    LLVMValueRef together = tk_ll_mul(e, s->rows, s->bytes);
+    LLVMValueRef bytes = tk_ll_sel(e, touch, together, s->bytes);
+    LLVMValueRef n = tk_ll_sel(e, touch, one, s->rows);
+    LLVMValueRef member = tk_ll_sel(e, touch, e->tid, e->lane);
+    LLVMValueRef log_team = tk_ll_sel(e, touch, tk_emit_i32(e, 5 + log_warps), tk_emit_i32(e, 5));
+    LLVMValueRef first = tk_ll_sel(e, touch, zero, e->warp);
+    LLVMValueRef log_teams = tk_ll_sel(e, touch, zero, tk_emit_i32(e, log_warps));
+    LLVMValueRef teams = LLVMBuildShl(e->b, one, log_teams, "");
+    LLVMValueRef left = tk_ll_add(e, tk_ll_sub(e, n, first), tk_ll_sub(e, teams, one));
+    tk_emit_loop loop = tk_emit_for(e, LLVMBuildAShr(e->b, left, log_teams, ""));
+    LLVMValueRef i = tk_ll_add(e, first, LLVMBuildShl(e->b, loop.i, log_teams, ""));
+    run r = run_of(s, i, bytes);
+    copy_pieces(s, &r, member, log_team, copy);
+    copy_ends(s, &r, member, copy);
+    tk_emit_for_end_short(e, &loop);
+}
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+// Row `row` of the tile: where it begins in shared memory, as an i32, and how many elements of it
+// are inside the tensor.
+static void find_row(const stage *s, LLVMValueRef row, LLVMValueRef *at, LLVMValueRef *n) {
+    tk_emit *e = s->e;
+    LLVMValueRef in = tk_ll_icmp(e, LLVMIntSLT, row, s->rows);
+    *n = tk_ll_sel(e, in, s->inside, tk_emit_i32(e, 0));
+    LLVMValueRef skew = tk_ll_add(e, s->skew, tk_ll_mul(e, row, s->pitch));
+    LLVMValueRef start = tk_emit_shared_at(e, s->op, 0, NULL);
+    *at = tk_ll_add(e, LLVMBuildPtrToInt(e->b, start, tk_ll_int(e, 32), ""), skew);
+}
+
+// An element of a thread: where it is in shared memory, and where it is inside the tensor.
+typedef struct spot {
+    tk_emit_place at;
+    LLVMValueRef room; // i32: it is inside where `column` is below this
+    uint32_t column;   // the part of the register alone
+} spot;
+
+static spot spot_of(const stage *s, uint32_t r) {
+    tk_emit *e = s->e;
+    const tk_layout *l = s->v.l;
+    LLVMValueRef row = tk_emit_i32(e, 0), at, n;
+    row = s->plan.rows > 1 ? tk_emit_coord(e, l, r, s->plan.row_axis) : row;
+    find_row(s, row, &at, &n);
+    const tk_emit_coord_parts p = tk_emit_coord_of(e, l, r, s->plan.axis);
+    LLVMValueRef column = p.disjoint ? p.thread : tk_emit_coord(e, l, r, s->plan.axis);
+    spot x = {.room = tk_ll_sub(e, n, column), .column = p.disjoint ? p.constant : 0};
+    at = tk_ll_add(e, at, tk_ll_mul(e, column, tk_emit_i32(e, s->size)));
+    x.at = (tk_emit_place){at, (int64_t)x.column * s->size};
+    return x;
+}
+
+static LLVMValueRef is_inside(const stage *s, const spot *x, uint32_t column) {
+    return tk_ll_icmp(s->e, LLVMIntSGT, x->room, tk_emit_i32(s->e, column));
+}
+
+static LLVMValueRef pointer_to(const stage *s, const spot *x) {
+    tk_emit *e = s->e;
+    LLVMValueRef at = tk_ll_add(e, x->at.at, tk_emit_i32(e, x->at.bytes));
+    return LLVMBuildIntToPtr(e->b, at, LLVMTypeOf(e->shared), "");
+}
+
+enum { GROUP = 8 };
+
+// Elements of a row that a thread moves together: registers from .. from + n - 1. Where the last is
+// inside, all are, and none need be tested.
+typedef struct group {
+    uint32_t from, n;
+    spot x[GROUP];
+    uint32_t last; // the greatest column
+    bool in_row;   // they are in one row and differ in the registers' parts alone
+} group;
+
+// Registers r and q have elements of one row, apart by the registers' parts alone.
+static bool same_row(const stage *s, uint32_t r, uint32_t q) {
+    const tk_emit_coord_parts a = tk_emit_coord_of(s->e, s->v.l, r, s->plan.axis);
+    const tk_emit_coord_parts b = tk_emit_coord_of(s->e, s->v.l, q, s->plan.axis);
+    if (!a.disjoint || !b.disjoint || s->plan.rows == 1) {
+        return a.disjoint && b.disjoint;
+    }
+    const tk_emit_coord_parts i = tk_emit_coord_of(s->e, s->v.l, r, s->plan.row_axis);
+    const tk_emit_coord_parts k = tk_emit_coord_of(s->e, s->v.l, q, s->plan.row_axis);
+    return i.disjoint && k.disjoint && i.constant == k.constant;
+}
+
+static group group_of(const stage *s, uint32_t from) {
+    const uint32_t all = 1U << s->v.l->regs;
+    group g = {.from = from, .n = all < GROUP ? all : GROUP, .in_row = true};
+    for (uint32_t i = 0; i < g.n; i++) {
+        g.x[i] = spot_of(s, from + i);
+        if (same_row(s, from, from + i)) {
+            g.x[i].room = g.x[0].room;
+            g.x[i].at.at = g.x[0].at.at;
+        } else {
+            g.in_row = false;
+        }
+        g.last = g.x[i].column > g.last ? g.x[i].column : g.last;
+    }
+    return g;
+}
+
+// ---- Load ---------------------------------------------------------------------------------------
+
+static void copy_in(const stage *s, LLVMValueRef global, LLVMValueRef shared, unsigned bytes) {
+    tk_emit *e = s->e;
+    if (bytes == PIECE) {
+        LLVMValueRef arg[2] = {shared, global};
+        tk_emit_intrinsic(e, "llvm.nvvm.cp.async.cg.shared.global.16",
+                          LLVMVoidTypeInContext(e->ctx), 2, arg);
+        return;
+    }
+    LLVMValueRef x = LLVMBuildLoad2(e->b, tk_emit_mem_type(e, s->v.dtype), global, "");
+    LLVMSetAlignment(x, bytes);
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, shared), bytes);
+}
+
+typedef struct staged_load {
+    const LLVMValueRef *mask, *other; // NULL: none
+    LLVMTypeRef type;                 // in memory
+    LLVMValueRef *out;
+} staged_load;
+
+static void take_all(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
+    for (uint32_t i = 0; i < g->n; i++) {
+        x[i] = LLVMBuildLoad2(s->e->b, l->type, pointer_to(s, &g->x[i]), "");
+        LLVMSetAlignment(x[i], s->size);
+    }
+}
+
+static void take_inside(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
+    tk_emit *e = s->e;
+    for (uint32_t i = 0; i < g->n; i++) {
+        const uint32_t r = g->from + i;
+        LLVMValueRef other =
+            l->other ? tk_emit_to_mem(e, s->v.dtype, l->other[r]) : LLVMConstNull(l->type);
+        LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
+        in = tk_emit_and(e, in, l->mask ? l->mask[r] : NULL);
+        x[i] = tk_emit_guarded_read(e, in, g->x[i].at, l->type, s->size, other);
+    }
+}
+
+static void take(const stage *s, const group *g, const staged_load *l) {
+    tk_emit *e = s->e;
+    LLVMValueRef x[2][GROUP];
+    LLVMBasicBlockRef from[2];
+    if (l->mask || !g->in_row) {
+        take_inside(s, g, l, x[0]);
+    } else {
+        tk_emit_cond c = tk_emit_if(e, is_inside(s, &g->x[0], g->last));
+        take_all(s, g, l, x[0]);
+        from[0] = LLVMGetInsertBlock(e->b);
+        tk_emit_else(e, &c);
+        take_inside(s, g, l, x[1]);
+        from[1] = LLVMGetInsertBlock(e->b);
+        tk_emit_end(e, &c);
+        for (uint32_t i = 0; i < g->n; i++) {
+            LLVMValueRef both[2] = {x[0][i], x[1][i]};
+            x[0][i] = LLVMBuildPhi(e->b, l->type, "");
+            LLVMAddIncoming(x[0][i], both, from, 2);
+        }
+    }
+    for (uint32_t i = 0; i < g->n; i++) {
+        l->out[g->from + i] = tk_emit_from_mem(e, s->v.dtype, x[0][i]);
+    }
+}
+
+void tk_emit_staged_load(tk_emit *e, const tk_op *op) {
+    stage s = stage_of(e, op);
+    uint32_t next = 1 + s.v.rank;
+    staged_load l = {.type = tk_emit_mem_type(e, s.v.dtype)};
+    l.mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
+    l.other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
+    copy_rows(&s, copy_in);
+    tk_emit_intrinsic(e, "llvm.nvvm.cp.async.wait.all", LLVMVoidTypeInContext(e->ctx), 0, NULL);
+    tk_emit_barrier(e);
+    l.out = tk_emit_new(e, op->res[0]);
+    for (uint32_t r = 0; r < 1U << s.v.l->regs; r += GROUP) {
+        const group g = group_of(&s, r);
+        take(&s, &g, &l);
+    }
+}
+
+// ---- Store --------------------------------------------------------------------------------------
+
+static void copy_out(const stage *s, LLVMValueRef global, LLVMValueRef shared, unsigned bytes) {
+    tk_emit *e = s->e;
+    LLVMTypeRef type =
+        bytes == PIECE ? LLVMVectorType(tk_ll_int(e, 32), 4) : tk_emit_mem_type(e, s->v.dtype);
+    LLVMValueRef x = LLVMBuildLoad2(e->b, type, shared, "");
+    LLVMSetAlignment(x, bytes);
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, global), bytes);
+}
+
+static void put(const stage *s, const group *g, const LLVMValueRef *x) {
+    tk_emit *e = s->e;
+    tk_emit_cond c = tk_emit_if(e, g->in_row ? is_inside(s, &g->x[0], g->last)
+                                             : LLVMConstInt(tk_ll_int(e, 1), 0, 0));
+    for (uint32_t i = 0; i < g->n && g->in_row; i++) {
+        LLVMValueRef to = pointer_to(s, &g->x[i]);
+        LLVMSetAlignment(LLVMBuildStore(e->b, x[i], to), s->size);
+    }
+    tk_emit_else(e, &c);
+    for (uint32_t i = 0; i < g->n; i++) {
+        LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
+        tk_emit_guarded_write(e, in, g->x[i].at, x[i], s->size);
+    }
+    tk_emit_end(e, &c);
+}
+
+void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
+    stage s = stage_of(e, op);
+    const LLVMValueRef *x = tk_emit_get(e, op->opnd[1 + s.v.rank]);
+    tk_emit_cond own = tk_emit_if(e, tk_emit_owner(e, s.v.l));
+    for (uint32_t r = 0; r < 1U << s.v.l->regs; r += GROUP) {
+        const group g = group_of(&s, r);
+        LLVMValueRef word[GROUP];
+        for (uint32_t i = 0; i < g.n; i++) {
+            word[i] = tk_emit_to_mem(e, s.v.dtype, x[r + i]);
+        }
+        put(&s, &g, word);
+    }
+    tk_emit_end(e, &own);
+    tk_emit_barrier(e);
+    copy_rows(&s, copy_out);
+}
