@@ -48,9 +48,15 @@ def softmax_reference(x):
     return p, log_p, m, s, far, weighted
 
 
-def sum_error(n, parts, weighted):
+def exp_loss(dtype):
+    """What exp of x - max is off for each U |x - max|: the difference's rounding, and for types narrower than f32 the product's with
+    log2 e and that number's own."""
+    return 1.0 if dtype == "f32" else 2.5
+
+
+def sum_error(n, parts, weighted, loss=1.0):
     """Relative error of the sum of exponentials of a row."""
-    return U * (n + weighted) + FN + parts * (FN + 2 * U)
+    return U * (n + loss * weighted) + FN + parts * (FN + 2 * U)
 
 
 def judge_softmax(x, dtype, layout="dense", **defines):
@@ -60,8 +66,9 @@ def judge_softmax(x, dtype, layout="dense", **defines):
     parts = tiles(n, defines, 16384)
     y = Out(x.shape, dtype, layout)
     launch(kernel("std/softmax.tk", "softmax", **defines), x=xin, y=y)
-    relative = sum_error(n, parts, weighted) + FN + U * (far + 1)
-    close(y.f64(), p, relative * p + TINY, dtype, "softmax")
+    loss = exp_loss(dtype)
+    relative = sum_error(n, parts, weighted, loss) + FN + U * (loss * far + 1)
+    close(y.f64(), p, relative * p + (TINY if dtype == "f32" else 2.0 ** -126), dtype, "softmax")
     if dtype == "f32":
         sums = y.f64().sum(axis=1)
         assert ((np.abs(sums - 1) <= 2.0 ** -20) | (s[:, 0] == 0) | np.isnan(s[:, 0])).all(), f"sums {sums}"
@@ -70,7 +77,7 @@ def judge_softmax(x, dtype, layout="dense", **defines):
     with np.errstate(all="ignore"):
         finite = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
         log_s = np.where(s == 0, 0.0, np.abs(np.log(s)))
-        bound = sum_error(n, parts, weighted) + FN * log_s + U * (far + finite)
+        bound = sum_error(n, parts, weighted, loss) + FN * log_s + U * (far + finite)
     close(y.f64(), log_p, bound, dtype, "log_softmax")
 
 
@@ -256,7 +263,7 @@ def judge_cross_entropy(x, target, dtype, itype="i64", ignore=-100, layout="dens
     at = np.where(valid, target, 0)[:, None]
     with np.errstate(all="ignore"):
         want = -np.take_along_axis(log_p, at, 1)
-        bound = sum_error(n, tiles(n, defines, 8192), weighted) + FN * np.abs(np.log(s)) \
+        bound = sum_error(n, tiles(n, defines, 8192), weighted, exp_loss(dtype)) + FN * np.abs(np.log(s)) \
             + U * (np.take_along_axis(far, at, 1) + np.abs(want))
     want = np.where(target == ignore, 0.0, np.where(valid, want[:, 0], np.nan))
     close(loss.f64(), want, np.nan_to_num(bound[:, 0], posinf=0.0), "f32", "loss")
