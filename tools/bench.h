@@ -2,8 +2,8 @@
 // tkc bench: a kernel's speed on a GPU over sizes, beside ceilings of the same run.
 //
 // A point is one combination of sizes. Its figures are of launches timed one by one between two
-// events, on sets of buffers that take turns so that nothing is left in the cache, or, where a set
-// is so small that many would be needed, with the cache flushed before each launch.
+// events, on three sets of buffers that take turns, so that nothing is left in the cache; where a
+// set is smaller than that, the cache is flushed before each launch.
 #ifndef TKC_TOOLS_BENCH_H
 #define TKC_TOOLS_BENCH_H
 
@@ -11,6 +11,8 @@
 #include "gpu_state.h"
 #include "on_device.h"
 #include "sweep.h"
+
+enum { BENCH_SETS = 3 };
 
 typedef struct bench_settings {
     common_settings common;
@@ -31,7 +33,6 @@ typedef struct bench_point {
     uint64_t bytes, largest; // moved: each tensor read once, written once; the largest tensor
     uint64_t ceiling_bytes;  // what the ceilings copied, or read
     double products;         // operations in matrix products; 0: none
-    unsigned sets;
     bool flushed;
     figure time, copy, read;
     const char *checked; // "cpu", "file"; NULL: not
@@ -62,10 +63,10 @@ typedef struct bench {
 typedef tkc_status (*bench_launch)(void *user, unsigned set, tkc_report **report);
 bool bench_time_open(bench *b); // events, and what the cache is flushed with
 void bench_time_close(bench *b);
-// How many sets of this many bytes take turns; *flush: the cache is flushed all the same.
-unsigned bench_sets(const bench *b, uint64_t bytes, bool *flush);
+// Whether sets of so many bytes leave something in the cache.
+bool bench_flushes(const bench *b, uint64_t bytes);
 // False after a message. state: of the GPU meanwhile; may be NULL.
-bool bench_time(bench *b, bench_launch launch, void *user, unsigned sets, bool flush, figure *out,
+bool bench_time(bench *b, bench_launch launch, void *user, bool flush, figure *out,
                 gpu_state *state);
 figure figure_of(double *sample, size_t n);        // sorts; n > 0
 double per_second(double amount, const figure *f); // amount a second; 0 where not measured

@@ -3,14 +3,13 @@
 // reads that.
 #include "bench.h"
 
-enum { WIDTH = 4096, SETS = 16 };
+enum { WIDTH = 4096 };
 
 typedef struct buffers {
     const bench *b;
-    unsigned n;
     size_t bytes;
-    void *from[SETS], *to[SETS];
-    tkc_prepared *reading[SETS];
+    void *from[BENCH_SETS], *to[BENCH_SETS];
+    tkc_prepared *reading[BENCH_SETS];
 } buffers;
 
 static tkc_status copy(void *user, unsigned set, tkc_report **report) {
@@ -36,7 +35,7 @@ static tkc_status prepare(buffers *x, unsigned set, tkc_report **report) {
 static tkc_status make(buffers *x, const void *like, size_t bytes, tkc_report **report) {
     tkc_device *d = x->b->device;
     tkc_status s = TKC_OK;
-    for (unsigned i = 0; i < x->n && s == TKC_OK; i++) {
+    for (unsigned i = 0; i < BENCH_SETS && s == TKC_OK; i++) {
         s = tkc_device_alloc(d, x->bytes, &x->from[i], report);
         s = s ? s : tkc_device_alloc(d, x->bytes, &x->to[i], report);
         s = s ? s : tkc_device_copy(d, x->from[i], like, bytes, TKC_WITHIN_DEVICE, report);
@@ -50,7 +49,7 @@ static tkc_status make(buffers *x, const void *like, size_t bytes, tkc_report **
 }
 
 static void release(buffers *x) {
-    for (unsigned i = 0; i < x->n; i++) {
+    for (unsigned i = 0; i < BENCH_SETS; i++) {
         tkc_prepared_destroy(x->reading[i]);
         tkc_device_free(x->b->device, x->from[i]);
         tkc_device_free(x->b->device, x->to[i]);
@@ -65,19 +64,15 @@ static void keep_better(figure *best, const figure *found) {
 
 bool bench_ceilings(bench *b, bench_point *p, const void *like) {
     size_t row = 4 * WIDTH, bytes = (size_t)p->largest;
-    bool flush_copy, flush_read;
     buffers x = {.b = b, .bytes = (bytes + row - 1) / row * row};
-    unsigned copies = bench_sets(b, 2 * x.bytes, &flush_copy);
-    unsigned reads = bench_sets(b, x.bytes, &flush_read);
     tkc_report *report = NULL;
     figure found;
-    x.n = copies > reads ? copies : reads;
     bool ok = tool_report(b->t, make(&x, like, bytes, &report), report);
     p->ceiling_bytes = x.bytes;
-    ok = ok && bench_time(b, copy, &x, copies, flush_copy, &found, NULL);
+    ok = ok && bench_time(b, copy, &x, bench_flushes(b, 2 * x.bytes), &found, NULL);
     if (ok) {
         keep_better(&p->copy, &found);
-        ok = bench_time(b, read_all, &x, reads, flush_read, &found, NULL);
+        ok = bench_time(b, read_all, &x, bench_flushes(b, x.bytes), &found, NULL);
     }
     if (ok) {
         keep_better(&p->read, &found);

@@ -7,14 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { SETS = 16 };
-
 typedef struct running {
     bench *b;
     bench_point *p;
     arguments a;
-    device_arguments on[SETS];
-    tkc_prepared *launch[SETS];
+    device_arguments on[BENCH_SETS];
+    tkc_prepared *launch[BENCH_SETS];
     unsigned made; // of on
 } running;
 
@@ -131,8 +129,8 @@ static bool make_sets(running *r) {
     for (size_t i = 0; i < r->a.n; i++) {
         bytes += r->a.arg[i].kind == TKC_ARG_TENSOR ? bytes_of(&r->a.arg[i].tensor) : 0;
     }
-    r->p->sets = bench_sets(b, bytes, &r->p->flushed);
-    for (unsigned i = 0; i < r->p->sets; i++) {
+    r->p->flushed = bench_flushes(b, bytes);
+    for (unsigned i = 0; i < BENCH_SETS; i++) {
         r->made = i + 1;
         if (!device_arguments_make(b->t, b->device, &r->a, &r->on[i])) {
             r->p->wrong = "its tensors do not get onto the device";
@@ -249,7 +247,7 @@ static bool check_values(running *r, size_t i, const tkc_tensor *got) {
 // The first set's outputs by values, the others' by their bits.
 static bool check_output(running *r, size_t i, tkc_tensor *got, void *first) {
     size_t bytes = bytes_of(got);
-    for (unsigned set = 0; set < r->p->sets; set++) {
+    for (unsigned set = 0; set < BENCH_SETS; set++) {
         if (!bring(r, set, i, got)) {
             return false;
         }
@@ -319,7 +317,7 @@ static const void *largest_on_device(const running *r) {
 static bool launch_once(running *r) {
     tkc_report *report = NULL;
     tkc_status s = TKC_OK;
-    for (unsigned i = 0; i < r->p->sets && s == TKC_OK; i++) {
+    for (unsigned i = 0; i < BENCH_SETS && s == TKC_OK; i++) {
         s = launch(r, i, &report);
     }
     s = s ? s : tkc_device_synchronize(r->b->device, &report);
@@ -347,7 +345,7 @@ static void measure(running *r) {
     }
     const void *largest = largest_on_device(r);
     bool timed = bench_ceilings(b, p, largest) &&
-                 bench_time(b, launch, r, p->sets, p->flushed, &p->time, &p->state) &&
+                 bench_time(b, launch, r, p->flushed, &p->time, &p->state) &&
                  bench_ceilings(b, p, largest);
     if (!timed) {
         p->wrong = "timing failed";

@@ -124,7 +124,7 @@ static json_t *point_json(const bench *b, const bench_point *p) {
         const char *name;
         json_t *value;
     } more[] = {
-        {"sets", json_integer(p->sets)},
+        {"sets", json_integer(BENCH_SETS)},
         {"cache_flushed", json_boolean(p->flushed)},
         {"microseconds", figure_json(&p->time)},
         {"gb_s", json_real(gb((double)p->bytes, &p->time))},

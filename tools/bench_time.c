@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-// Of launches that are not counted; of sets of buffers; of a cache whose size is not known.
-enum { WARM = 10, LEAST_SETS = 3, MOST_SETS = 16, USUAL_CACHE = 64 << 20 };
+// Of launches that are not counted; of a cache whose size is not known.
+enum { WARM = 10, USUAL_CACHE = 64 << 20 };
 
 static uint64_t cache_of(const bench *b) { return b->gpu.cache ? b->gpu.cache : USUAL_CACHE; }
 
@@ -32,12 +32,7 @@ void bench_time_close(bench *b) {
     }
 }
 
-unsigned bench_sets(const bench *b, uint64_t bytes, bool *flush) {
-    // Between two turns of a set twice the cache goes through it.
-    uint64_t others = bytes ? (2 * cache_of(b) + bytes - 1) / bytes : MOST_SETS;
-    *flush = others >= MOST_SETS;
-    return *flush || others + 1 < LEAST_SETS ? LEAST_SETS : (unsigned)others + 1;
-}
+bool bench_flushes(const bench *b, uint64_t bytes) { return bytes < cache_of(b); }
 
 static int ascending(const void *a, const void *b) {
     const double *x = a, *y = b;
@@ -60,12 +55,14 @@ double per_second(double amount, const figure *f) {
     return f->median > 0 ? amount / (f->median * 1e-6) : 0;
 }
 
+// Leaves what a launch would: lines to be written back. It takes longer than the host needs for a
+// launch, so that the GPU does not wait for the host between the events.
 static tkc_status flush_cache(const bench *b, tkc_report **report) {
     return tkc_device_copy_async(b->device, b->flush[1], b->flush[0], (size_t)cache_of(b), NULL,
                                  report);
 }
 
-bool bench_time(bench *b, bench_launch launch, void *user, unsigned sets, bool flush, figure *out,
+bool bench_time(bench *b, bench_launch launch, void *user, bool flush, figure *out,
                 gpu_state *state) {
     tkc_report *report = NULL;
     tkc_status s = TKC_OK;
@@ -75,7 +72,7 @@ bool bench_time(bench *b, bench_launch launch, void *user, unsigned sets, bool f
         tkc_event **timed = i < WARM ? NULL : &b->event[2 * (i - WARM)];
         s = flush ? flush_cache(b, &report) : TKC_OK;
         s = s || !timed ? s : tkc_event_record(timed[0], NULL, &report);
-        s = s ? s : launch(user, (unsigned)(i % sets), &report);
+        s = s ? s : launch(user, (unsigned)(i % BENCH_SETS), &report);
         s = s || !timed ? s : tkc_event_record(timed[1], NULL, &report);
     }
     if (state) {
