@@ -15,23 +15,26 @@ typedef struct copy {
     uint32_t group;            // of its thread
     uint64_t serial;           // of the cluster
     uint8_t lane, bytes, given;
+    bool announced; // an mbarrier will be told when it is done
+    bool done;      // it has taken effect; its thread need not know so
     unsigned char value[16];
 } copy;
 
 typedef TK_VEC(copy) copies;
 
+// What copies in flight do with a word.
+typedef struct flight {
+    const tk_sim_inst *inst; // the last one of them; NULL: none does
+    uint32_t n;
+} flight;
+
 struct tk_sim_async {
     tk_arena *arena;
     uint32_t nword;
-    uint32_t flying;            // words that copies in flight write or read, or of mbarriers
-    const tk_sim_inst **writer; // [nword]: what writes a word; NULL: nothing in flight does
-    const tk_sim_inst **reader; // [nword]: what reads it, the last one of these
-    uint32_t *readers;          // [nword]: how many do
-    bool *barrier;              // [nword]: of an mbarrier
-    uint64_t serial;            // of the last copy
-    uint64_t now, *written;     // [nword]: when a thread last wrote it; 0: fenced or not at all
-    uint16_t *author;           // [nword]: which one
-    uint64_t *fence;            // [threads]: when it last executed fence.proxy.async
+    uint32_t flying;   // words that copies in flight use, each kind, or of mbarriers
+    flight *flight[3]; // [tk_sim_flight_kind][nword]
+    bool *barrier;     // [nword]: of an mbarrier
+    uint64_t serial;   // of the last copy
     copies *of_warp;
     uint32_t *group; // [threads] groups that were committed
     uint32_t nwarp;
@@ -42,38 +45,26 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
     a->arena = arena;
     a->nword = (bytes + 3) / 4;
     a->nwarp = nwarp;
-    a->writer = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
-    a->reader = TK_NEW_ARRAY(arena, const tk_sim_inst *, a->nword + 1);
-    a->readers = TK_NEW_ARRAY(arena, uint32_t, a->nword + 1);
+    for (unsigned k = 0; k < 3; k++) {
+        a->flight[k] = TK_NEW_ARRAY(arena, flight, a->nword + 1);
+    }
     a->barrier = TK_NEW_ARRAY(arena, bool, a->nword + 1);
-    a->written = TK_NEW_ARRAY(arena, uint64_t, a->nword + 1);
-    a->author = TK_NEW_ARRAY(arena, uint16_t, a->nword + 1);
-    a->fence = TK_NEW_ARRAY(arena, uint64_t, (size_t)nwarp * TK_SIM_LANES);
     a->of_warp = TK_NEW_ARRAY(arena, copies, nwarp);
     a->group = TK_NEW_ARRAY(arena, uint32_t, (size_t)nwarp * TK_SIM_LANES);
     return a;
 }
 
 void tk_sim_async_begin(struct tk_sim_async *a) {
-    memset(a->writer, 0, a->nword * sizeof *a->writer);
-    memset(a->reader, 0, a->nword * sizeof *a->reader);
-    memset(a->readers, 0, a->nword * sizeof *a->readers);
+    for (unsigned k = 0; k < 3; k++) {
+        memset(a->flight[k], 0, a->nword * sizeof *a->flight[k]);
+    }
     memset(a->barrier, 0, a->nword * sizeof *a->barrier);
-    memset(a->written, 0, a->nword * sizeof *a->written);
-    memset(a->fence, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->fence);
     memset(a->group, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->group);
     for (uint32_t k = 0; k < a->nwarp; k++) {
         a->of_warp[k].n = 0;
     }
     a->flying = 0;
-}
-
-static void note_write(struct tk_sim_async *a, uint32_t offset, uint32_t bytes, uint32_t thread) {
-    a->now++;
-    for (uint32_t k = offset / 4; k <= (offset + bytes - 1) / 4; k++) {
-        a->written[k] = a->now;
-        a->author[k] = (uint16_t)thread;
-    }
+    a->serial = 0;
 }
 
 static bool collide(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t word,
@@ -89,14 +80,15 @@ static bool collide(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_
 
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
+    static const char *const uses[] = {"writes", "reads", "updates"};
     struct tk_sim_async *a = w->cluster->async;
     uint32_t first = offset / 4, last = (offset + bytes - 1) / 4;
+    bool hurts[] = {true, access != TK_SIM_READ, access != TK_SIM_ATOMIC && !i->strong};
     for (uint32_t k = first; a->flying && k <= last; k++) {
-        if (a->writer[k]) {
-            return collide(w, i, lane, k, access, a->writer[k], "writes");
-        }
-        if (a->reader[k] && access != TK_SIM_READ) {
-            return collide(w, i, lane, k, access, a->reader[k], "reads");
+        for (unsigned kind = 0; kind < 3; kind++) {
+            if (hurts[kind] && a->flight[kind][k].n) {
+                return collide(w, i, lane, k, access, a->flight[kind][k].inst, uses[kind]);
+            }
         }
         if (a->barrier[k] && !w->at_barrier) {
             tk_sim_fail(w, i, lane, "mbarrier", "'%s' at %s, where an mbarrier is", i->name,
@@ -104,27 +96,18 @@ bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
             return false;
         }
     }
-    if (access != TK_SIM_READ) {
-        note_write(a, offset, bytes, tk_sim_member(w, lane));
-    }
     return true;
 }
 
 void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
-                       bool writes) {
+                       tk_sim_flight_kind kind) {
     struct tk_sim_async *a = c->async;
-    const tk_sim_inst **map = writes ? a->writer : a->reader;
     for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
-        if (!writes) {
-            a->readers[k] += inst ? 1u : UINT32_MAX;
-            if (!inst && a->readers[k]) {
-                continue;
-            }
-        }
-        a->flying += (map[k] == NULL && inst) ? 1u : 0;
-        a->flying -= (map[k] && !inst) ? 1u : 0;
-        map[k] = inst;
-        a->written[k] = writes ? 0 : a->written[k];
+        flight *f = &a->flight[kind][k];
+        f->n += inst ? 1u : UINT32_MAX;
+        a->flying += inst && f->n == 1 ? 1u : 0;
+        a->flying -= !inst && f->n == 0 ? 1u : 0;
+        f->inst = inst ? inst : f->inst;
     }
 }
 
@@ -135,28 +118,6 @@ void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there) {
         a->flying -= !there && a->barrier[k] ? 1u : 0;
         a->barrier[k] = there;
     }
-}
-
-void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes) {
-    struct tk_sim_async *a = w->cluster->async;
-    a->now++;
-    TK_SIM_EACH(l, lanes) { a->fence[tk_sim_member(w, l)] = a->now; }
-}
-
-bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
-                         uint32_t bytes) {
-    const struct tk_sim_async *a = w->cluster->async;
-    for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
-        uint64_t when = a->written[k];
-        if (when > a->fence[a->author[k]] && when > a->fence[tk_sim_member(w, lane)]) {
-            tk_sim_fail(w, i, lane, "proxy",
-                        "'%s' reads %s, which %s wrote; there is no fence.proxy.async between",
-                        i->name, tk_sim_shared_text(w->cluster, k * 4),
-                        tk_sim_member_text(w->cluster, a->author[k]));
-            return false;
-        }
-    }
-    return true;
 }
 
 void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
@@ -174,20 +135,41 @@ void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint
         memcpy(c.value, from, given);
         c.from = NULL;
     }
-    tk_sim_async_mark(w->cluster, offset, bytes, i, true);
+    tk_sim_async_mark(w->cluster, offset, bytes, i, TK_SIM_FLIGHT_WRITES);
     w->grid->count[tk_sim_index(w, i)].async_bytes += given;
     tk_vec_push(a->arena, &a->of_warp[w->number], c);
 }
 
-// False after a fault.
-static bool finish(tk_sim_warp *w, copy *c) {
+static void take_effect(tk_sim_cluster *cluster, copy *c) {
     if (c->from) {
         memcpy(c->value, c->from, c->given);
     }
-    tk_sim_async_mark(w->cluster, c->offset, c->bytes, NULL, true);
-    note_write(w->cluster->async, c->offset, c->bytes, tk_sim_member(w, c->lane));
-    memcpy(w->cluster->shared + c->offset, c->value, c->bytes);
-    return tk_sim_shadow_access(w, c->inst, c->lane, c->offset, c->bytes, TK_SIM_WRITE, false);
+    tk_sim_async_mark(cluster, c->offset, c->bytes, NULL, TK_SIM_FLIGHT_WRITES);
+    memcpy(cluster->shared + c->offset, c->value, c->bytes);
+}
+
+static tk_sim_done done_of(const tk_sim_warp *w, const copy *c) {
+    return tk_sim_shadow_copies(w, c->lane, c->serial);
+}
+
+static void note_copy(const tk_sim_warp *w, const copy *c) {
+    tk_sim_shadow_copy(w, c->inst, done_of(w, c), c->offset, c->bytes, TK_SIM_WRITE,
+                       TK_SIM_BEGINS_COPY);
+}
+
+// Its thread has waited for it. False after a fault.
+static bool finish(tk_sim_warp *w, copy *c) {
+    if (!c->done) {
+        take_effect(w->cluster, c);
+    }
+    if (!c->announced) {
+        return tk_sim_shadow_access(w, c->inst, c->lane, c->offset, c->bytes, TK_SIM_WRITE, false);
+    }
+    if (!c->done) {
+        note_copy(w, c);
+    }
+    tk_sim_shadow_know_copy(w, c->lane, done_of(w, c));
+    return true;
 }
 
 void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes) {
@@ -203,12 +185,12 @@ static bool ends(const tk_sim_warp *w, const copy *c, uint32_t lanes, uint32_t m
            (all || (uint64_t)c->group + most < now);
 }
 
-static bool end_copies(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all, uint64_t serial) {
+bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) {
     copies *list = &w->cluster->async->of_warp[w->number];
     uint32_t kept = 0;
     for (uint32_t k = 0; k < list->n; k++) {
         copy *c = &list->at[k];
-        if (!ends(w, c, lanes, most, all, serial)) {
+        if (!ends(w, c, lanes, most, all, UINT64_MAX)) {
             list->at[kept++] = *c;
         } else if (!finish(w, c)) {
             return false;
@@ -218,12 +200,28 @@ static bool end_copies(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all, 
     return true;
 }
 
-bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all) {
-    return end_copies(w, lanes, most, all, UINT64_MAX);
+uint64_t tk_sim_async_announce(const tk_sim_warp *w, uint32_t lane) {
+    copies *list = &w->cluster->async->of_warp[w->number];
+    for (uint32_t k = 0; k < list->n; k++) {
+        list->at[k].announced = list->at[k].announced || list->at[k].lane == lane;
+    }
+    return w->cluster->async->serial;
 }
 
-uint64_t tk_sim_async_serial(const tk_sim_warp *w) { return w->cluster->async->serial; }
-
-bool tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial) {
-    return end_copies(w, 1u << lane, 0, true, serial);
+// What is done stays until its thread knows so.
+void tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial) {
+    copies *list = &w->cluster->async->of_warp[w->number];
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < list->n; k++) {
+        copy *c = &list->at[k];
+        if (!c->done && ends(w, c, 1u << lane, 0, true, serial)) {
+            take_effect(w->cluster, c);
+            note_copy(w, c);
+            c->done = true;
+        }
+        if (!c->done || !tk_sim_shadow_knows_copy(w, c->lane, done_of(w, c))) {
+            list->at[kept++] = *c;
+        }
+    }
+    list->n = kept;
 }

@@ -6,8 +6,8 @@
 // A copy to shared memory ends by telling an mbarrier that its bytes have come. One to global
 // memory ends where its thread waits for its group; until then nobody may write what it reads. A
 // block must not end before the copies that use its memory. Copies see what threads have written to
-// shared memory only through fence.proxy.async, by the writer or, after it, by the thread that
-// issues the copy.
+// shared memory only through fence.proxy.async between: by the writer, by the thread that issues
+// the copy, or by another one on the way; also where they only overwrite it.
 #include "sim/machine.h"
 #include "sim/tensor.h"
 
@@ -36,13 +36,6 @@ void tk_sim_bulk_begin(struct tk_sim_bulks *b) {
     memset(b->group, 0, b->threads * sizeof *b->group);
 }
 
-// Whether nobody may touch what it writes until it is done. Several copies that reduce may go to
-// one place: they count as accesses of their threads, and the order of accesses finds what is
-// wrong.
-static bool owns_destination(const tk_sim_bulk *x) {
-    return x->kind != TK_SIM_BULK_STORE && x->kind != TK_SIM_BULK_ARRIVE && !x->reduces;
-}
-
 uint32_t tk_sim_bulk_piece(const tk_sim_bulk *x, uint32_t from, uint32_t k, uint32_t *n) {
     if (!x->tensor || tk_sim_tensor_whole(x->tensor)) {
         *n = x->bytes - k;
@@ -53,18 +46,29 @@ uint32_t tk_sim_bulk_piece(const tk_sim_bulk *x, uint32_t from, uint32_t k, uint
 }
 
 // What it writes or reads is in flight, or not any more.
-static void mark(const tk_sim_bulk *x, uint32_t from, bool writes, bool flies) {
+static void mark(const tk_sim_bulk *x, uint32_t from, tk_sim_flight_kind kind, bool flies) {
     for (uint32_t k = 0, n; k < x->bytes; k += n) {
         uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
-        tk_sim_async_mark(x->warp->cluster, offset, n, flies ? x->inst : NULL, writes);
+        tk_sim_async_mark(x->warp->cluster, offset, n, flies ? x->inst : NULL, kind);
     }
 }
 
-// False after a fault.
-static bool order(const tk_sim_bulk *x, uint32_t from, tk_sim_access access) {
+static void mark_all(const tk_sim_bulk *x, bool flies) {
+    if (x->kind == TK_SIM_BULK_STORE) {
+        mark(x, x->offset, TK_SIM_FLIGHT_READS, flies);
+    } else if (x->kind != TK_SIM_BULK_ARRIVE) {
+        mark(x, x->offset, x->reduces ? TK_SIM_FLIGHT_ADDS : TK_SIM_FLIGHT_WRITES, flies);
+    }
+    if (x->kind == TK_SIM_BULK_MOVE) {
+        mark(x, x->from, TK_SIM_FLIGHT_READS, flies);
+    }
+}
+
+// What a store has read, its thread knows of now. False after a fault.
+static bool know_read(const tk_sim_bulk *x) {
     for (uint32_t k = 0, n; k < x->bytes; k += n) {
-        uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
-        if (!tk_sim_shadow_access(x->warp, x->inst, x->lane, offset, n, access, false)) {
+        uint32_t offset = tk_sim_bulk_piece(x, x->offset, k, &n);
+        if (!tk_sim_shadow_access(x->warp, x->inst, x->lane, offset, n, TK_SIM_READ, false)) {
             return false;
         }
     }
@@ -74,12 +78,7 @@ static bool order(const tk_sim_bulk *x, uint32_t from, tk_sim_access access) {
 void tk_sim_bulk_issue(tk_sim_bulk x) {
     struct tk_sim_bulks *b = x.warp->cluster->bulk;
     x.group = b->group[tk_sim_member(x.warp, x.lane)];
-    if (owns_destination(&x)) {
-        mark(&x, x.offset, true, true);
-    }
-    if (x.kind == TK_SIM_BULK_STORE || x.kind == TK_SIM_BULK_MOVE) {
-        mark(&x, x.kind == TK_SIM_BULK_STORE ? x.offset : x.from, false, true);
-    }
+    mark_all(&x, true);
     x.warp->grid->count[tk_sim_index(x.warp, x.inst)].async_bytes += x.bytes;
     copy y = {x, false};
     tk_vec_push(b->arena, &b->copies, y);
@@ -180,11 +179,14 @@ static void store(const tk_sim_bulk *x) {
 // ---- Taking effect: faults are in the run's result
 
 // What others find of it: an access that whoever waits at the mbarrier knows of.
-static void note_copy(const tk_sim_bulk *x, const tk_sim_mbarrier *m, uint32_t from, bool writes) {
-    uint32_t index = (uint32_t)(m - x->warp->cluster->mbarrier.at);
+static void note_copy(const tk_sim_bulk *x, const tk_sim_mbarrier *m, uint32_t from,
+                      tk_sim_access access) {
+    const tk_sim_cluster *c = x->warp->cluster;
+    tk_sim_done by = tk_sim_shadow_bulk(c, (uint32_t)(m - c->mbarrier.at));
+    tk_sim_begin proxy = tk_sim_bulk_proxy(x);
     for (uint32_t k = 0, n; k < x->bytes; k += n) {
         uint32_t offset = tk_sim_bulk_piece(x, from, k, &n);
-        tk_sim_shadow_copy(x->warp, x->inst, index, offset, n, writes);
+        tk_sim_shadow_copy(x->warp, x->inst, by, offset, n, access, proxy);
     }
 }
 
@@ -208,34 +210,22 @@ static void arrive(const tk_sim_bulk *x) {
     if (!m) {
         return;
     }
-    if (owns_destination(x)) {
-        mark(x, x->offset, true, false);
-        note_copy(x, m, x->offset, true);
-    }
+    mark_all(x, false);
+    note_copy(x, m, x->offset, x->reduces ? TK_SIM_ATOMIC : TK_SIM_WRITE);
     if (x->kind == TK_SIM_BULK_MOVE) {
-        mark(x, x->from, false, false);
-        note_copy(x, m, x->from, false);
-    }
-    bool value = x->kind == TK_SIM_BULK_VALUE; // as if the thread had stored it
-    if (value && !tk_sim_async_access(w, x->inst, x->lane, x->offset, x->bytes, TK_SIM_ATOMIC)) {
-        return;
+        note_copy(x, m, x->from, TK_SIM_READ);
     }
     move_bytes(x);
-    if (!x->reduces) {
-        tk_sim_mbarrier_copied(w, x->inst, x->lane, m, x->bytes);
-    } else if (order(x, x->offset, TK_SIM_ATOMIC)) {
-        tk_sim_mbarrier_bytes(w, x->inst, x->lane, m, -(int64_t)x->bytes);
-    }
+    tk_sim_mbarrier_copied(w, x->inst, x->lane, m, x->bytes);
 }
 
 // The thread's copies so far are done.
 static void arrive_copies(const tk_sim_bulk *x) {
     tk_sim_warp *w = x->warp;
-    tk_sim_mbarrier *m = tk_sim_async_finish(w, x->lane, x->serial)
-                             ? tk_sim_mbarrier_at(w, x->inst, x->lane, x->barrier)
-                             : NULL;
+    tk_sim_mbarrier *m = tk_sim_mbarrier_at(w, x->inst, x->lane, x->barrier);
     if (m) {
-        tk_sim_mbarrier_arrive(w, x->inst, x->lane, m, 1, false);
+        tk_sim_async_finish(w, x->lane, x->serial);
+        tk_sim_mbarrier_arrive_kept(w, x->inst, x->lane, m, x->serial, x->kept);
     }
 }
 
@@ -295,8 +285,8 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
             store(&c.at);
         }
         forget(b, k);
-        mark(&c.at, c.at.offset, false, false);
-        if (!order(&c.at, c.at.offset, TK_SIM_READ)) {
+        mark_all(&c.at, false);
+        if (!know_read(&c.at)) {
             return false;
         }
     }

@@ -54,8 +54,10 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
                                size, given);
         }
         const unsigned char *p = source(w, i, l, from[l], size, given);
+        w->begins = TK_SIM_BEGINS_COPY;
         const unsigned char *s =
             p ? tk_sim_at(w, i, l, TK_SIM_SHARED, to[l], size, TK_SIM_WRITE, NULL) : NULL;
+        w->begins = TK_SIM_BEGINS_NOTHING;
         if (!s) {
             return TK_SIM_FAULT;
         }

@@ -91,7 +91,7 @@ static tk_sim_flow update(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask,
         }
         tk_sim_adder by = tk_sim_resolve(space, &address[l]) == TK_SIM_GLOBAL ? TK_SIM_ADDER_ATOM
                                                                               : TK_SIM_ADDER_THREAD;
-        tk_sim_shadow_flag(w, i, l, p, TK_SIM_ATOMIC);
+        tk_sim_shadow_flag(w, i, l, p, n * bytes, TK_SIM_ATOMIC);
         for (unsigned k = 0; k < n; k++) {
             uint64_t old = update_one(w->grid, i, p + k * bytes, tk_sim_get(w, x + k)[l],
                                       other ? &tk_sim_get(w, other)[l] : NULL, by);

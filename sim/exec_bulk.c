@@ -11,8 +11,10 @@ uint32_t tk_sim_bulk_place(const tk_sim_bulk *x, tk_sim_space space, uint64_t ad
     for (uint32_t k = 0, n; k < x->bytes; k += n) {
         uint32_t at = tk_sim_bulk_piece(x, first, k, &n) - first;
         n = n < unit ? n : unit;
+        x->warp->begins = tk_sim_bulk_proxy(x);
         const unsigned char *p =
             tk_sim_at(x->warp, x->inst, x->lane, space, address + at, n, access, NULL);
+        x->warp->begins = TK_SIM_BEGINS_NOTHING;
         if (!p) {
             return UINT32_MAX;
         }
@@ -22,14 +24,7 @@ uint32_t tk_sim_bulk_place(const tk_sim_bulk *x, tk_sim_space space, uint64_t ad
 }
 
 uint32_t tk_sim_bulk_source(const tk_sim_bulk *x, uint64_t address) {
-    uint32_t offset = tk_sim_bulk_place(x, TK_SIM_SHARED, address, 16, TK_SIM_READ);
-    for (uint32_t k = 0, n; offset != UINT32_MAX && k < x->bytes; k += n) {
-        uint32_t at = tk_sim_bulk_piece(x, offset, k, &n);
-        if (!tk_sim_async_fenced(x->warp, x->inst, x->lane, at, n)) {
-            return UINT32_MAX;
-        }
-    }
-    return offset;
+    return tk_sim_bulk_place(x, TK_SIM_SHARED, address, 16, TK_SIM_READ);
 }
 
 bool tk_sim_bulk_barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_space space,
@@ -241,7 +236,7 @@ TK_SIM_BIND_ONE(bulk_wait, run_wait)
 
 static tk_sim_flow run_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     if (!tk_sim_has(i, TK_SIM_MOD_GLOBAL)) {
-        tk_sim_async_fence(w, mask);
+        tk_sim_shadow_proxy_fence(w, mask);
         tk_sim_mbarrier_fence(w, mask);
     }
     return TK_SIM_NEXT;

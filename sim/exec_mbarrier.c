@@ -199,7 +199,8 @@ static tk_sim_flow run_arrive_copies(tk_sim_warp *w, const tk_sim_inst *i, uint3
         tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_ARRIVE};
         x.barrier = m->offset;
         x.offset = m->offset;
-        x.serial = tk_sim_async_serial(w);
+        x.serial = tk_sim_async_announce(w, l);
+        x.kept = tk_sim_shadow_keep(w, l);
         tk_sim_bulk_issue(x);
     }
     return TK_SIM_NEXT;

@@ -52,7 +52,7 @@ static tk_sim_flow run_ld(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
             return TK_SIM_FAULT;
         }
         if (i->strong) {
-            tk_sim_shadow_flag(w, i, l, p, TK_SIM_READ);
+            tk_sim_shadow_flag(w, i, l, p, n * bytes, TK_SIM_READ);
         }
         for (unsigned k = 0; k < n; k++) {
             tk_sim_put(w, &i->arg[k])[l] = loaded(p + k * bytes, bytes, minus, i->arg[k].bytes);
@@ -78,7 +78,7 @@ static tk_sim_flow run_st(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
             return TK_SIM_FAULT;
         }
         if (i->strong) {
-            tk_sim_shadow_flag(w, i, l, p, TK_SIM_WRITE);
+            tk_sim_shadow_flag(w, i, l, p, n * bytes, TK_SIM_WRITE);
         }
         w->grid->changes += memcmp(p, value, n * bytes) != 0;
         memcpy(p, value, n * bytes);

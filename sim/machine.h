@@ -12,7 +12,7 @@
 // completes the meeting moves all of them on.
 //
 // Order. Two accesses of one byte of shared memory are ordered if a chain of synchronisations leads
-// from one to the other: shadow.c keeps the clocks and finds what is not ordered.
+// from one to the other: order.c keeps the clocks, shadow.c finds what is not ordered.
 #ifndef TK_SIM_MACHINE_H
 #define TK_SIM_MACHINE_H
 
@@ -56,7 +56,8 @@ typedef struct tk_sim_warp {
     uint32_t joined;                                       // set by an executor that answers JOINED
     uint32_t carry;                                        // of add.cc and the like, a bit a lane
     bool yields;                                           // the warp gives way to others
-    bool at_barrier;                                       // what it accesses is an mbarrier
+    uint8_t begins;             // tk_sim_begin: a copy, that will do what is checked now
+    bool at_barrier;            // what it accesses is an mbarrier
     bool gives_up;              // a wait for an mbarrier has taken its time
     struct tk_sim_calls *calls; // [lane], of exec_call.c; NULL: the module has no functions
     uint32_t registers;         // a thread of it may use: setmaxnreg
@@ -243,10 +244,9 @@ static inline uint64_t tk_sim_address(const tk_sim_warp *w, const tk_sim_arg *a,
     return a->bytes == 4 ? (uint32_t)sum : sum;
 }
 
-// ---- Order of accesses of shared memory (shadow.c)
+// ---- Order of accesses of shared memory (shadow.c, order.c, flags.c)
 
 // Points: of the blocks' barriers, of the cluster's barrier, two for each mbarrier.
-enum { TK_SIM_MBARRIERS = 64 }; // a block
 static inline uint32_t tk_sim_point_of_barrier(const tk_sim_block *b, uint32_t number) {
     return b->rank * TK_SIM_BARRIERS + number;
 }
@@ -262,14 +262,16 @@ static inline uint32_t tk_sim_point_of_mbarrier(const tk_sim_cluster *c, uint32_
 struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
                                          uint32_t nblock);
 void tk_sim_shadow_begin(struct tk_sim_shadow *s); // of a cluster
-// False after a fault.
+// False after a fault. Where w->begins says so, a copy begins that will do this access: it is
+// checked, and tk_sim_shadow_copy, or a wait, says when it is done.
 bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t bytes, tk_sim_access access, bool same_value);
 // All threads of the cluster have met.
 void tk_sim_shadow_all(struct tk_sim_shadow *s);
-// A read that a warp will have done when it has waited for it: whether it comes after what was
-// written, seen from one lane (false after a fault); then, for several reads at once, that the warp
-// has waited; and the reads, so that who writes there must come after one of the warp's threads.
+// A read of the async proxy that a warp will have done when it has waited for it: whether it comes
+// after what was written, seen from one lane (false after a fault); then, for several reads at
+// once, that the warp has waited; and the reads, so that who writes there must come after one of
+// the warp's threads.
 bool tk_sim_shadow_look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                         uint32_t bytes);
 void tk_sim_shadow_together(const tk_sim_warp *w);
@@ -277,38 +279,63 @@ void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t off
                               uint32_t bytes);
 // The block ends: false after a fault, where an access by another one is not ordered before it.
 bool tk_sim_shadow_end(tk_sim_block *b);
-// Threads meet: what each did before is before what each does later. Release: the threads' past is
-// added to `point`; acquire: the point's past is added to the threads'. A meeting is both.
+// Whether the lane knows, by something that threads of the block did, that it has started.
+bool tk_sim_shadow_started(const tk_sim_warp *w, uint32_t lane, const tk_sim_block *of);
+
+// Threads meet: what each did before is before what each does later (order.c). Release: the
+// threads' past is added to `point`; acquire: the point's past is added to the threads'. A meeting
+// is both.
 void tk_sim_shadow_release(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
-// A strong access of the word at `p`, where that is shared memory: a release hands over the
-// thread's past to whoever acquires from the word later. A fence makes of relaxed ones before it
-// acquires, of those after it releases.
-void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                        const unsigned char *p, tk_sim_access access);
-void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes);
-// A copy has accessed these bytes, and then told the mbarrier (its index in the cluster) so.
-void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t mbarrier,
-                        uint32_t offset, uint32_t bytes, bool writes);
-void tk_sim_shadow_told(tk_sim_cluster *c, uint32_t mbarrier, uint32_t point);
-// The same for points: a relaxed arrival releases what was before the last fence; what a relaxed
-// wait finds, the next fence acquires.
+// A relaxed arrival releases what was before the last fence; what a relaxed wait finds, the next
+// fence acquires.
 void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_acquire_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
+void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes);
+// A strong access of the bytes at `p`, where that is shared memory (flags.c): a release hands over
+// the thread's past to whoever acquires from these bytes later. A fence makes of relaxed ones
+// before it acquires, of those after it releases.
+void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                        const unsigned char *p, uint32_t bytes, tk_sim_access access);
+void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes);
+// The lane's past is kept, to be released later, once.
+uint32_t tk_sim_shadow_keep(const tk_sim_warp *w, uint32_t lane);
+void tk_sim_shadow_release_kept(tk_sim_cluster *c, uint32_t kept, uint32_t point);
+
+typedef enum tk_sim_begin {
+    TK_SIM_BEGINS_NOTHING,
+    TK_SIM_BEGINS_COPY, // in the proxy of threads
+    TK_SIM_BEGINS_PROXY // in the async proxy
+} tk_sim_begin;
+// Copies that are done: those of an agent up to this clock. One agent does the bulk copies that
+// tell an mbarrier (its index in the cluster), another one each thread's cp.async.
+typedef struct tk_sim_done {
+    uint32_t agent, clock;
+} tk_sim_done;
+tk_sim_done tk_sim_shadow_bulk(const tk_sim_cluster *c, uint32_t mbarrier);
+tk_sim_done tk_sim_shadow_copies(const tk_sim_warp *w, uint32_t lane, uint64_t serial);
+// A copy has accessed these bytes. Whoever acquires from a point that has been told so knows of it;
+// a thread may know of it otherwise.
+void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, tk_sim_done by, uint32_t offset,
+                        uint32_t bytes, tk_sim_access access, tk_sim_begin proxy);
+void tk_sim_shadow_told(const tk_sim_warp *w, uint32_t lane, tk_sim_done by, uint32_t point);
+bool tk_sim_shadow_knows_copy(const tk_sim_warp *w, uint32_t lane, tk_sim_done by);
+void tk_sim_shadow_know_copy(const tk_sim_warp *w, uint32_t lane, tk_sim_done by);
 
 // ---- Asynchronous copies (async.c)
 
 struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp);
-// In flight: shared memory that a copy writes, or reads (several may); inst NULL: no more.
+// In flight: shared memory that a copy writes, reads (several may), or adds to (several may; also
+// atomic accesses). inst NULL: no more.
+typedef enum tk_sim_flight_kind {
+    TK_SIM_FLIGHT_WRITES,
+    TK_SIM_FLIGHT_READS,
+    TK_SIM_FLIGHT_ADDS
+} tk_sim_flight_kind;
 void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
-                       bool writes);
-// fence.proxy.async; whether a bulk copy that the lane issues sees what threads have written here:
-// false after a fault.
-void tk_sim_async_fence(tk_sim_warp *w, uint32_t lanes);
-bool tk_sim_async_fenced(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
-                         uint32_t bytes);
+                       tk_sim_flight_kind kind);
 void tk_sim_async_begin(struct tk_sim_async *a); // of a cluster
 // An mbarrier lies at the offset, or not any more: only its instructions may touch it.
 void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there);
@@ -323,9 +350,10 @@ void tk_sim_async_commit(tk_sim_warp *w, uint32_t lanes);
 // Ends the lanes' copies but for their `most` last groups; all: also those of no group. False after
 // a fault.
 bool tk_sim_async_wait(tk_sim_warp *w, uint32_t lanes, uint32_t most, bool all);
-// The number of the last copy so far; ends the lane's copies up to this one.
-uint64_t tk_sim_async_serial(const tk_sim_warp *w);
-bool tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial);
+// An mbarrier will be told of the lane's copies so far: the number of the last one. The lane's
+// copies up to this one are done.
+uint64_t tk_sim_async_announce(const tk_sim_warp *w, uint32_t lane);
+void tk_sim_async_finish(tk_sim_warp *w, uint32_t lane, uint64_t serial);
 
 // ---- Barriers in shared memory (mbarrier.c)
 
@@ -344,6 +372,9 @@ bool tk_sim_mbarrier_copied(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                             uint32_t bytes);
 bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                             uint32_t count, bool drop);
+// An arrival once copies of the thread are done, with what it had kept when it asked for that.
+bool tk_sim_mbarrier_arrive_kept(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                 tk_sim_mbarrier *m, uint64_t serial, uint32_t kept);
 // One more arrival is expected in this phase. False after a fault.
 bool tk_sim_mbarrier_more(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m);
 // The barrier at which the lane waits by this instruction; NULL: there is none.
@@ -381,10 +412,15 @@ typedef struct tk_sim_bulk {
     tk_sim_type type;        // of the elements, where it reduces
     unsigned char value[16]; // VALUE
     uint64_t serial;         // ARRIVE: the last of the thread's copies that count
+    uint32_t kept;           // ARRIVE: the thread's past
 } tk_sim_bulk;
 struct tk_sim_bulks *tk_sim_bulk_make(tk_arena *arena, uint32_t nwarp);
 void tk_sim_bulk_begin(struct tk_sim_bulks *b); // of a cluster
 void tk_sim_bulk_issue(tk_sim_bulk x);
+// As what its accesses of shared memory are checked when it begins.
+static inline tk_sim_begin tk_sim_bulk_proxy(const tk_sim_bulk *x) {
+    return x->kind == TK_SIM_BULK_VALUE ? TK_SIM_BEGINS_COPY : TK_SIM_BEGINS_PROXY;
+}
 bool tk_sim_bulk_step(tk_sim_cluster *c); // one copy takes effect; false: there is none
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault

@@ -34,10 +34,8 @@ bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                           uint32_t count) {
     tk_sim_cluster *c = w->cluster;
     tk_sim_mbarrier *m = find(c, offset);
-    uint32_t most = TK_SIM_MBARRIERS * c->nblock;
-    if (count == 0 || count > MOST_COUNT || (!m && c->mbarrier.n == most)) {
-        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier for %u arrivals, as number %u of %u",
-                    count, c->mbarrier.n + 1, most);
+    if (count == 0 || count > MOST_COUNT) {
+        tk_sim_fail(w, i, lane, "mbarrier", "an mbarrier for %u arrivals", count);
         return false;
     }
     if (m && m->valid) {
@@ -122,13 +120,15 @@ bool tk_sim_mbarrier_copied(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     if (!add_bytes(w, i, lane, m, -(int64_t)bytes)) {
         return false;
     }
-    tk_sim_shadow_told(c, (uint32_t)(m - c->mbarrier.at), point_of(c, m, m->phase));
+    tk_sim_shadow_told(w, lane, tk_sim_shadow_bulk(c, (uint32_t)(m - c->mbarrier.at)),
+                       point_of(c, m, m->phase));
     look(c, m);
     return true;
 }
 
-bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
-                            uint32_t count, bool drop) {
+// False after a fault.
+static bool count_arrivals(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                           uint32_t count, bool drop) {
     if (count == 0 || count > m->left || (drop && m->expected <= count)) {
         tk_sim_fail(w, i, lane, "mbarrier-overflow",
                     "%u arrive at an mbarrier for %u, of which %u are left in this phase", count,
@@ -137,8 +137,29 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     }
     m->left -= count;
     m->expected -= drop ? count : 0;
+    return true;
+}
+
+bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
+                            uint32_t count, bool drop) {
+    if (!count_arrivals(w, i, lane, m, count, drop)) {
+        return false;
+    }
     release(w, i, lane, m);
     look(w->cluster, m);
+    return true;
+}
+
+bool tk_sim_mbarrier_arrive_kept(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
+                                 tk_sim_mbarrier *m, uint64_t serial, uint32_t kept) {
+    tk_sim_cluster *c = w->cluster;
+    if (!count_arrivals(w, i, lane, m, 1, false)) {
+        return false;
+    }
+    uint32_t point = point_of(c, m, m->phase);
+    tk_sim_shadow_told(w, lane, tk_sim_shadow_copies(w, lane, serial), point);
+    tk_sim_shadow_release_kept(c, kept, point);
+    look(c, m);
     return true;
 }
 

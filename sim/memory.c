@@ -167,6 +167,13 @@ static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t l
     if (!p) {
         return NULL;
     }
+    if (of != w->block && !tk_sim_shadow_started(w, lane, of)) {
+        tk_sim_fail(w, i, lane, "not-started",
+                    "%s shared memory of block %u of the cluster, and nothing says that it has "
+                    "started",
+                    does(access), of->rank);
+        return NULL;
+    }
     bool same = value && memcmp(p, value, bytes) == 0;
     uint32_t offset = (uint32_t)(p - w->cluster->shared);
     return tk_sim_async_access(w, i, lane, offset, bytes, access) &&

@@ -243,18 +243,17 @@ static bool begin_piece(tk_sim_warp *w, const tk_sim_flight *f, uint32_t address
     }
     uint32_t offset = offset_of(w, address);
     if (!tk_sim_async_access(w, f->inst, f->lane, offset, BYTES, TK_SIM_READ) ||
-        !tk_sim_async_fenced(w, f->inst, f->lane, offset, BYTES) ||
         !tk_sim_shadow_look(w, f->inst, f->lane, offset, BYTES)) {
         return false;
     }
-    tk_sim_async_mark(w->cluster, offset, BYTES, f->inst, false);
+    tk_sim_async_mark(w->cluster, offset, BYTES, f->inst, TK_SIM_FLIGHT_READS);
     return true;
 }
 
 // Whoever writes it later must come after the wait.
 static bool end_piece(tk_sim_warp *w, const tk_sim_flight *f, uint32_t address) {
     uint32_t offset = offset_of(w, address);
-    tk_sim_async_mark(w->cluster, offset, 16, NULL, false);
+    tk_sim_async_mark(w->cluster, offset, 16, NULL, TK_SIM_FLIGHT_READS);
     tk_sim_shadow_read_whole(w, f->inst, offset, 16);
     return true;
 }

@@ -210,7 +210,7 @@ Test(sim_cluster, barrier) {
 }
 
 Test(sim_cluster, faults) {
-    fault(2, 32, MINE NEXT PUT "ld.shared::cluster.b32 %r7, [%r5];" MEET, "uninitialised",
+    fault(2, 32, MINE NEXT MEET "ld.shared::cluster.b32 %r7, [%r5];" MEET, "uninitialised",
           "of the cluster, which nobody has written");
     fault(2, 32,
           MINE NEXT PUT "barrier.cluster.arrive.relaxed.aligned; "
@@ -285,10 +285,10 @@ Test(sim_cluster, remote_arrivals) {
 }
 
 Test(sim_cluster, faults_of_barriers) {
-    // The other block has not initialised it yet.
+    // The other block has not initialised it.
     fault(2, 32,
-          MINE NEXT INIT("32") "mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
-                               "mbarrier.arrive.shared::cluster.b64 _, [%r21];" MEET,
+          MINE NEXT MEET "mov.u32 %r20, bar; mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
+                         "mbarrier.arrive.shared::cluster.b64 _, [%r21];" MEET,
           "uninitialised", "of the cluster");
     fault(2, 32,
           MINE NEXT INIT("32") MEET "mapa.shared::cluster.u32 %r21, %r20, %r3;\n"
@@ -350,7 +350,7 @@ Test(sim_cluster, architectures) {
 // A barrier for `count` arrivals, of which one expects `bytes`; all blocks know it.
 #define READY(count, bytes)                                                                        \
     "mov.u32 %r30, box; mad.lo.u32 %r31, %t, 4, %r30; st.shared.b32 [%r31], 0;\n" INIT(            \
-        count) "fence.mbarrier_init.release.cluster; bar.sync 0;\n"                                \
+        count) "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta; bar.sync 0;\n" \
                "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r20], " bytes ";\n" MEET
 #define REMOTE                                                                                     \
     "mapa.shared::cluster.u32 %r21, %r20, %r3; mapa.shared::cluster.u32 %r32, %r30, %r3;\n"

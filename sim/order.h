@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the shadow share: order.c (clocks, what each thread knows), flags.c (strong
+// accesses), shadow.c (the cells of memory).
+//
+// When. A meeting of all threads (of a block that is alone in its cluster) begins a new epoch: what
+// a thread did in an earlier one is ordered before everything that follows. Within an epoch each
+// thread has a clock, which goes on whenever the thread hands over its past (release), and a row:
+// how far it knows the clock of each other thread. An access is ordered before a thread's next one
+// if the thread knows its clock. The threads of a warp share a row until they synchronise one by
+// one. Threads and offsets are those of the cluster.
+//
+// Agents. Copies that tell an mbarrier access memory as an agent with a clock of its own: one for
+// each mbarrier that bulk copies tell, one for the cp.async of each thread. Whoever has waited
+// there knows of them, and nobody else, the thread that issued them included. No meeting ends what
+// has not been waited for, so that agents' clocks go through all epochs.
+//
+// Proxies. A copy of the async proxy must come after what threads have written, with a
+// fence.proxy.async between, by whomever: on the way from the one to the other. So a row also has
+// how far the clocks of the others lie behind such a fence.
+#ifndef TK_SIM_ORDER_H
+#define TK_SIM_ORDER_H
+
+#include "sim/machine.h"
+
+typedef struct tk_sim_agent {
+    uint32_t known, proxied;
+} tk_sim_agent;
+
+typedef TK_VEC(tk_sim_agent) tk_sim_agents; // those beyond the end: 0
+
+typedef struct tk_sim_past {
+    uint32_t *known;     // [threads]; NULL: not made yet
+    uint32_t *proxied;   // [threads]: of these, what lies behind a fence; NULL: not made yet
+    tk_sim_agents agent; // counts beside what `valid` says
+    bool valid;          // `known` is of this epoch; else nothing is known
+    bool proxies;        // `proxied` is, likewise
+    bool all_proxied;    // everything of earlier epochs lies behind a fence
+    uint32_t started;    // blocks, by rank; of rows of threads: see tk_sim_shadow
+} tk_sim_past;
+
+typedef struct tk_sim_flag {
+    tk_sim_past past;
+    uint32_t uses; // bytes that have it
+} tk_sim_flag;
+
+struct tk_sim_shadow {
+    tk_arena *arena;
+    uint32_t nword, nwarp, threads, nblock;
+    uint64_t epoch, first; // now; of this cluster
+    // Memory: shadow.c.
+    struct tk_sim_cell *word; // [nword]
+    bool *split;              // [nword]
+    struct tk_sim_cell *byte; // [nword * 4]; NULL until a word is split
+    bool crossed;             // a thread has reached another block's memory
+    // Order: order.c.
+    uint32_t *clock;   // [threads]
+    bool clocked;      // a clock is not 1, or a row is valid
+    tk_sim_past *lane; // [threads]
+    tk_sim_past *warp; // [nwarp]
+    TK_VEC(tk_sim_past) point;
+    TK_VEC(uint32_t) bulk; // [mbarrier]: the clock of agent 2 * mbarrier
+    uint32_t *copier;      // [threads]: agent of its copies, an odd number; 0: it has none
+    uint32_t copiers;
+    tk_sim_agents base; // what all know of the agents since the last meeting
+    uint32_t *started;  // [threads]: blocks that it knows to run, by rank
+    // Proxies.
+    uint32_t *proxied;       // [threads]: the clock at its last fence in this epoch; 0: none
+    bool proxies;            // there is a fence in this epoch
+    uint64_t last_proxied;   // the last epoch with one that is over; 0: none
+    uint32_t *proxied_there; // [threads]: how far clocks of that epoch were behind a fence at its
+                             // end; what was before that epoch is
+    // Words by which threads tell each other something, and pasts that are kept for later: flags.c.
+    uint32_t *flag_of; // [nword * 4]: index into flags + 1; NULL until there is one
+    TK_VEC(tk_sim_flag) flags;
+    TK_VEC(uint32_t) free; // indices + 1
+    tk_sim_past *seen;   // [threads]: what relaxed accesses have found; acquired by the next fence
+    tk_sim_past *fenced; // [threads]: the past at the last fence; released by relaxed accesses
+};
+
+// ---- order.c
+
+void tk_sim_order_begin(struct tk_sim_shadow *s); // of a cluster
+void tk_sim_order_clear(tk_sim_past *r);          // nothing is known
+void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from);
+// What the thread knows; and the same as a row that is the thread's alone.
+const tk_sim_past *tk_sim_order_row(const struct tk_sim_shadow *s, uint32_t thread);
+tk_sim_past *tk_sim_order_own_row(struct tk_sim_shadow *s, uint32_t thread);
+// The past of these lanes is added to a row; their clocks go on.
+void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, tk_sim_past *to);
+void tk_sim_order_tick(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes);
+tk_sim_past *tk_sim_order_point(struct tk_sim_shadow *s, uint32_t point);
+static inline tk_sim_agent tk_sim_order_agent(const tk_sim_agents *a, uint32_t agent) {
+    return agent < a->n ? a->at[agent] : (tk_sim_agent){0, 0};
+}
+
+// ---- flags.c
+
+void tk_sim_flags_begin(struct tk_sim_shadow *s);  // of a cluster
+void tk_sim_flags_forget(struct tk_sim_shadow *s); // a new epoch begins
+// What relaxed accesses of these lanes have found: the next fence acquires it.
+void tk_sim_flags_seen(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes,
+                       const tk_sim_past *past);
+
+#endif
