@@ -79,6 +79,7 @@ typedef struct tk_kernel_info {
     const char **grid; // names; their counts as written:
     const char **grid_count;
     struct tk_kernel_def *def; // the checker's own
+    uint32_t warps;            // in place of what the kernel says; 0: what it says
 } tk_kernel_info;
 
 // All kernels of the root file (specialisations too), in order.

@@ -190,6 +190,14 @@ tkc_status tkc_kernel_create(tkc_program *program, const char *name, const tkc_d
     return s;
 }
 
+tkc_status tkc_kernel_set_warps(tkc_kernel *kernel, unsigned warps) {
+    if (!kernel || warps > 32 || (warps & (warps - 1)) || tkc_kernel_variant_count(kernel)) {
+        return TKC_ERROR_ARGUMENT;
+    }
+    kernel->info->warps = warps;
+    return TKC_OK;
+}
+
 void tkc_kernel_destroy(tkc_kernel *kernel) {
     if (!kernel) {
         return;

@@ -159,6 +159,10 @@ typedef struct tkc_define {
 TKC_API tkc_status tkc_kernel_create(tkc_program *program, const char *name,
                                      const tkc_define *defines, size_t ndefines,
                                      tkc_kernel **kernel, tkc_report **report);
+/* Compiles the kernel for this many warps a program, 1, 2, 4, ... 32, whatever its @warps says: to
+   find out which number is best. 0: as it says, or as the compiler chooses. Only before the kernel
+   is compiled for anything. Results do not change but for the order of sums. */
+TKC_API tkc_status tkc_kernel_set_warps(tkc_kernel *kernel, unsigned warps);
 /* What runs on a GPU must have ended first (tkc_device_synchronize), and no CUDA graph may be
    launched any more that holds the kernel. The same goes for closing a device. */
 TKC_API void tkc_kernel_destroy(tkc_kernel *kernel);

@@ -15,6 +15,9 @@ tk_module *compile_module(tk_work *w, tk_arena *arena, const tk_unit *unit, cons
     if (!p || w->diags.errors) {
         return NULL;
     }
+    if (b->info->warps) {
+        p->attrs.warps = b->info->warps;
+    }
     tk_module *m = tk_build_module(arena, unit->sources, p, w->config->debug);
     tk_pipeline_opts o;
     memset(&o, 0, sizeof o);

@@ -97,6 +97,8 @@ def sweeps():
     check(len(found) == 1 and found[0]["sizes"] == {} and found[0]["bytes"] == 60, found)
     found = points("k.tk", "--kernel", "filled", "--sizes", "M=2,N=9", "--launches", "4")
     check(found[0]["bytes"] == 72 and found[0]["checked_against"] == "cpu", found)
+    found = points("k.tk", "--kernel", "scaled", "--sizes", "M=2,N=8,9", "--warps", "0,1,32", "--launches", "4")
+    check([(p["warps"], p["sizes"]["N"]) for p in found] == [(w, n) for w in (0, 1, 32) for n in (8, 9)], found)
     found = points("k.tk", "--kernel", "scaled", "--sizes", "M=2,N=8", "--given", "z", "--launches", "4")
     check(found[0]["bytes"] == 3 * 64, "an optional output counts where it is there")
     found = points("k.tk", "--kernel", "scaled", "--sizes", "M=0,4,N=8", "--launches", "4", code=1)

@@ -63,6 +63,26 @@ Test(compile, forms) {
     gpu_close(&e);
 }
 
+Test(compile, warps) {
+    gpu_env e = gpu_config(FAKE_CUDA);
+    gpu_program(&e, copy);
+    tkc_compile_options o = options(TKC_CODE_LAYOUT);
+    tkc_text out;
+    cr_expect_eq(tkc_kernel_set_warps(e.kernel, 3), TKC_ERROR_ARGUMENT);
+    cr_expect_eq(tkc_kernel_set_warps(e.kernel, 64), TKC_ERROR_ARGUMENT);
+    cr_expect_eq(tkc_kernel_set_warps(NULL, 4), TKC_ERROR_ARGUMENT);
+    for (unsigned n = 1; n <= 32; n *= 2) {
+        cr_expect_eq(tkc_kernel_set_warps(e.kernel, n), TKC_OK);
+        cr_expect_eq(compile(&e, &o, &out), TKC_OK, "%s", gpu_said(&e));
+        char text[32];
+        snprintf(text, sizeof text, "warps = %u", n);
+        cr_expect(strstr(out.at, text), "%u: %s", n, out.at);
+        tkc_text_free(&out);
+    }
+    cr_expect_eq(tkc_kernel_set_warps(e.kernel, 0), TKC_OK);
+    gpu_close(&e);
+}
+
 Test(compile, refusals) {
     gpu_env e = gpu_config(FAKE_CUDA);
     gpu_program(&e, copy);

@@ -18,7 +18,7 @@ typedef struct bench_settings {
     common_settings common;
     expect_settings x;
     kernel_settings k;
-    const char *device, *sizes, *json, *plot;
+    const char *device, *sizes, *warps, *json, *plot;
     uint64_t launches;
     bool no_check;
 } bench_settings;
@@ -44,7 +44,8 @@ typedef struct bench {
     tool *t;
     const bench_settings *s;
     sweep sizes;
-    session lib;
+    bool sweeps_warps; // as the first axis
+    session lib;       // its kernel: the point's
     tkc_kernel *reader; // std/reduce.tk's: what only reads
     tkc_program *reader_program;
     tkc_device *device, *cpu;

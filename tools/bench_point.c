@@ -92,7 +92,7 @@ static kernel_settings settings_at(const bench *b, size_t point) {
     if (k.dim.n) {
         memcpy(k.dim.at, b->s->k.dim.at, k.dim.n * sizeof *k.dim.at);
     }
-    for (size_t i = 0; i < naxis; i++) {
+    for (size_t i = b->sweeps_warps; i < naxis; i++) {
         const char *name = b->sizes.axis[i].name;
         if (is_dim(b, name)) {
             long long value = (long long)sweep_value(&b->sizes, point, i);
@@ -354,10 +354,27 @@ static void measure(running *r) {
     }
 }
 
+// A kernel of the point's number of warps.
+static bool choose_warps(running *r) {
+    bench *b = r->b;
+    if (!b->sweeps_warps) {
+        return true;
+    }
+    tkc_kernel *old = b->lib.kernel;
+    bool ok = session_kernel(b->t, &b->lib, &b->s->k);
+    if (ok) {
+        tkc_kernel_destroy(old);
+        tkc_kernel_set_warps(b->lib.kernel, (unsigned)sweep_value(&b->sizes, r->p->number, 0));
+    }
+    return ok;
+}
+
 bool bench_run_point(bench *b, size_t number, bench_point *p) {
     running r = {.b = b, .p = p};
     *p = (bench_point){.number = number};
-    if (make_arguments(&r)) {
+    if (!choose_warps(&r)) {
+        p->wrong = "the kernel cannot be made";
+    } else if (make_arguments(&r)) {
         p->products = products_of(&r);
         measure(&r);
     }

@@ -111,12 +111,15 @@ static json_t *state_json(const bench *b, const gpu_state *s) {
 
 static json_t *point_json(const bench *b, const bench_point *p) {
     json_t *sizes = json_object();
-    for (size_t i = 0; i < b->sizes.naxis; i++) {
+    for (size_t i = b->sweeps_warps; i < b->sizes.naxis; i++) {
         json_object_set_new(sizes, b->sizes.axis[i].name,
                             json_integer(sweep_value(&b->sizes, p->number, i)));
     }
-    json_t *o = json_pack("{s:o, s:s?, s:I, s:I}", "sizes", sizes, "error", p->wrong, "bytes",
-                          (json_int_t)p->bytes, "largest_tensor", (json_int_t)p->largest);
+    json_t *warps =
+        b->sweeps_warps ? json_integer(sweep_value(&b->sizes, p->number, 0)) : json_null();
+    json_t *o =
+        json_pack("{s:o, s:o, s:s?, s:I, s:I}", "sizes", sizes, "warps", warps, "error", p->wrong,
+                  "bytes", (json_int_t)p->bytes, "largest_tensor", (json_int_t)p->largest);
     if (p->wrong) {
         return o;
     }

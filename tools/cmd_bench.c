@@ -41,6 +41,24 @@ static bool check_settings(tool *t, bench_settings *s) {
     return is_gpu(t, s->device);
 }
 
+// Numbers of warps are powers of two up to 32, or 0: the compiler's choice.
+static bool check_warps(tool *t, bench *b) {
+    if (!sweep_add_first(t, &b->sizes, "warps", b->s->warps)) {
+        return false;
+    }
+    b->sweeps_warps = b->s->warps != NULL;
+    for (size_t i = 0; b->sweeps_warps && i < b->sizes.axis[0].n; i++) {
+        int64_t n = b->sizes.axis[0].value[i];
+        if (n > 32 || (n & (n - 1))) {
+            tool_usage(t,
+                       "option --warps takes 0 (the compiler's choice), 1, 2, 4, 8, 16, 32, with "
+                       "commas between them");
+            return false;
+        }
+    }
+    return true;
+}
+
 // Names of --sizes are the kernel's: of run-time sizes, or of those that are compile-time
 // parameters and follow from the arguments.
 static bool check_names(const bench *b) {
@@ -56,7 +74,7 @@ static bool check_names(const bench *b) {
             names[n++] = c->name;
         }
     }
-    for (size_t i = 0; i < b->sizes.naxis; i++) {
+    for (size_t i = b->sweeps_warps; i < b->sizes.naxis; i++) {
         const char *name = b->sizes.axis[i].name, *list = "the kernel has no sizes";
         size_t at = 0;
         while (at < n && strcmp(names[at], name) != 0) {
@@ -132,7 +150,7 @@ static void run_points(bench *b) {
 static void run(tool *t, void *settings) {
     bench_settings *s = settings;
     bench b = {.t = t, .s = s};
-    if (!check_settings(t, s) || !sweep_parse(t, s->sizes, &b.sizes)) {
+    if (!check_settings(t, s) || !sweep_parse(t, s->sizes, &b.sizes) || !check_warps(t, &b)) {
         return;
     }
     if (session_open(t, &b.lib, &s->k) && session_load(t, &b.lib, s->common.files.at[0]) &&
@@ -156,6 +174,8 @@ static const option options[] = {
      "sizes by name: M=64,N=1024:65536:x2 (each twice the one before), N=64:512:+64 (in steps), "
      "N=781,1024 (one by one); each combination is a point",
      NULL},
+    {"--warps", NULL, OPTION_TEXT, "N,...", offsetof(bench_settings, warps),
+     "each point with these numbers of warps a program; 0: the compiler's choice", NULL},
     KERNEL_OPTIONS(bench_settings),
     {"--given", NULL, OPTION_NAMES, "NAME", offsetof(bench_settings, k.given),
      "an optional parameter is there", NULL},

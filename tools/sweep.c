@@ -80,6 +80,18 @@ static bool new_axis(tool *t, sweep *s, const char *name, size_t n) {
     return true;
 }
 
+static bool count_points(tool *t, sweep *s) {
+    s->npoint = 1;
+    for (size_t i = 0; i < s->naxis; i++) {
+        s->npoint *= s->axis[i].n; // each at most SWEEP_POINTS
+        if (s->npoint > SWEEP_POINTS) {
+            tool_usage(t, "option --sizes: more than %d points", SWEEP_POINTS);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool sweep_parse(tool *t, const char *text, sweep *out) {
     *out = (sweep){.npoint = 1};
     while (text) {
@@ -94,14 +106,26 @@ bool sweep_parse(tool *t, const char *text, sweep *out) {
         }
         text = text[n] ? text + n + 1 : NULL;
     }
-    for (size_t i = 0; i < out->naxis; i++) {
-        out->npoint *= out->axis[i].n; // each at most SWEEP_POINTS
-        if (out->npoint > SWEEP_POINTS) {
-            tool_usage(t, "option --sizes: more than %d points", SWEEP_POINTS);
-            return false;
-        }
+    return count_points(t, out);
+}
+
+bool sweep_add_first(tool *t, sweep *s, const char *name, const char *text) {
+    sweep first, old = *s;
+    if (!text) {
+        return true;
     }
-    return true;
+    if (!sweep_parse(t, tool_format(t, "%s=%s", name, text), &first) || first.naxis != 1) {
+        return false;
+    }
+    if (old.naxis == SWEEP_AXES || sweep_find(&old, name, strlen(name)) < old.naxis) {
+        tool_usage(t, "option --sizes: no more than %d names, none of them %s", SWEEP_AXES - 1,
+                   name);
+        return false;
+    }
+    s->axis[0] = first.axis[0];
+    memcpy(&s->axis[1], old.axis, old.naxis * sizeof *old.axis);
+    s->naxis++;
+    return count_points(t, s);
 }
 
 int64_t sweep_value(const sweep *s, size_t point, size_t axis) {

@@ -25,6 +25,8 @@ typedef struct sweep {
 
 // text NULL: no sizes. False after an error of usage.
 bool sweep_parse(tool *t, const char *text, sweep *out);
+// One more axis, before the others, of these values; text NULL: none.
+bool sweep_add_first(tool *t, sweep *s, const char *name, const char *text);
 int64_t sweep_value(const sweep *s, size_t point, size_t axis);
 // The axis of a name; naxis: none.
 size_t sweep_find(const sweep *s, const char *name, size_t n);
