@@ -75,7 +75,7 @@ Test(compile, warps) {
         cr_expect_eq(tkc_kernel_set_warps(e.kernel, n), TKC_OK);
         cr_expect_eq(compile(&e, &o, &out), TKC_OK, "%s", gpu_said(&e));
         char text[32];
-        snprintf(text, sizeof text, "warps = %u", n);
+        snprintf(text, sizeof text, "laid warps=%u\n", n);
         cr_expect(strstr(out.at, text), "%u: %s", n, out.at);
         tkc_text_free(&out);
     }

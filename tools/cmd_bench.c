@@ -42,21 +42,31 @@ static bool check_settings(tool *t, bench_settings *s) {
 }
 
 // Numbers of warps are powers of two up to 32, or 0: the compiler's choice.
+static bool are_warps(const char *text) {
+    for (;;) {
+        size_t n = strspn(text, "0123456789");
+        const char *known = n == 1 ? "0 1 2 4 8" : n == 2 ? "16 32" : "";
+        char word[3] = {text[0], n == 2 ? text[1] : 0};
+        if (!*known || !strstr(known, word) || (text[n] && text[n] != ',')) {
+            return false;
+        }
+        if (!text[n]) {
+            return true;
+        }
+        text += n + 1;
+    }
+}
+
 static bool check_warps(tool *t, bench *b) {
-    if (!sweep_add_first(t, &b->sizes, "warps", b->s->warps)) {
+    if (b->s->warps && !are_warps(b->s->warps)) {
+        tool_usage(t,
+                   "option --warps takes 0 (the compiler's choice), 1, 2, 4, 8, 16, 32, with "
+                   "commas between them; not '%s'",
+                   b->s->warps);
         return false;
     }
     b->sweeps_warps = b->s->warps != NULL;
-    for (size_t i = 0; b->sweeps_warps && i < b->sizes.axis[0].n; i++) {
-        int64_t n = b->sizes.axis[0].value[i];
-        if (n > 32 || (n & (n - 1))) {
-            tool_usage(t,
-                       "option --warps takes 0 (the compiler's choice), 1, 2, 4, 8, 16, 32, with "
-                       "commas between them");
-            return false;
-        }
-    }
-    return true;
+    return sweep_add_first(t, &b->sizes, "warps", b->s->warps);
 }
 
 // Names of --sizes are the kernel's: of run-time sizes, or of those that are compile-time
