@@ -44,8 +44,8 @@ typedef struct bench {
     tool *t;
     const bench_settings *s;
     sweep sizes;
-    bool sweeps_warps; // as the first axis
-    session lib;       // its kernel: the point's
+    bool sweeps_warps;  // as the first axis
+    session lib;        // its kernel: the point's
     tkc_kernel *reader; // std/reduce.tk's: what only reads
     tkc_program *reader_program;
     tkc_device *device, *cpu;
