@@ -21,7 +21,9 @@ uint32_t tk_sim_registers_at_launch(const tk_sim_warp *w) {
         return 0;
     }
     uint64_t warps = (threads + TK_SIM_LANES - 1) / TK_SIM_LANES;
-    uint64_t blocks = e->minnctapersm ? e->minnctapersm : 1;
+    bool fits = e->minnctapersm && e->minnctapersm <= TK_SIM_SM_BLOCKS &&
+                warps * TK_SIM_LANES * e->minnctapersm <= TK_SIM_SM_THREADS; // else it is ignored
+    uint64_t blocks = fits ? e->minnctapersm : 1;
     uint64_t n = OF_SM / (warps * TK_SIM_LANES * blocks) / UNIT * UNIT;
     return n < MOST ? (uint32_t)n : MOST;
 }

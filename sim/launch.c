@@ -6,9 +6,7 @@ enum {
     MAX_RESIDENT = 4, // clusters at the begin
     MAX_CLUSTER = 16,
     SHARED_ALIGN = 1024,
-    SM_THREADS = 2048, // what a multiprocessor has for its blocks
-    SM_BLOCKS = 32,
-    SM_SHARED = 228 << 10,
+    SM_SHARED = 228 << 10,  // what a multiprocessor has for its blocks
     MOST_MEMORY = 512 << 20 // for registers, the threads' own memory and the shared memory
 };
 
@@ -266,8 +264,9 @@ static uint32_t find_room(const tk_sim_grid *g) {
     const uint32_t *t = g->launch->block;
     const uint32_t threads = (t[0] * t[1] * t[2] + TK_SIM_LANES - 1) / TK_SIM_LANES * TK_SIM_LANES;
     const uint32_t size = g->cluster[0] * g->cluster[1] * g->cluster[2];
-    uint32_t blocks = SM_THREADS / threads, shared = SM_SHARED / (g->shared_bytes + SHARED_ALIGN);
-    blocks = blocks < SM_BLOCKS ? blocks : SM_BLOCKS;
+    uint32_t blocks = TK_SIM_SM_THREADS / threads,
+             shared = SM_SHARED / (g->shared_bytes + SHARED_ALIGN);
+    blocks = blocks < TK_SIM_SM_BLOCKS ? blocks : TK_SIM_SM_BLOCKS;
     blocks = blocks < shared ? blocks : shared ? shared : 1;
     uint64_t n = (uint64_t)blocks * TK_SIM_SMS / size, fits = MOST_MEMORY / (cluster_memory(g) + 1);
     n = n < fits ? n : fits;

@@ -25,7 +25,9 @@ enum {
     TK_SIM_MAX_WARPS = 32,
     TK_SIM_MAX_THREADS = 1024,
     TK_SIM_BARRIERS = 16,
-    TK_SIM_SMS = 132, // what %nsmid says; blocks take turns
+    TK_SIM_SMS = 132,         // what %nsmid says; blocks take turns
+    TK_SIM_SM_THREADS = 2048, // what one of them has for its blocks
+    TK_SIM_SM_BLOCKS = 32,
 };
 
 typedef enum tk_sim_wait {

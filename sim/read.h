@@ -40,6 +40,7 @@ typedef enum tk_sim_symbol_kind {
     TK_SIM_SYMBOL_VARIABLE,
     TK_SIM_SYMBOL_LABEL,
     TK_SIM_SYMBOL_FUNCTION,
+    TK_SIM_SYMBOL_ENTRY,
     TK_SIM_SYMBOL_TARGETS // of .branchtargets: labels, for one brx.idx
 } tk_sim_symbol_kind;
 
@@ -151,6 +152,11 @@ uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
 // ---- read_inst.c
 // Reads one instruction, from its mnemonic to the semicolon, into the entry.
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
+
+// ---- read_forms.c
+// What is wrong with the words and operands of an instruction that fits this row; NULL: nothing.
+const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
+                                const tk_sim_inst *i);
 
 // ---- read_link.c
 void tk_sim_link(tk_sim_reader *r); // what is known only once the module is read

@@ -100,6 +100,7 @@ static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
 // One operand of a shape: see ops.def.
 typedef struct spec {
     bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
+    bool number, listed;
     unsigned bits;
     tk_sim_type type; // of immediates
 } spec;
@@ -145,6 +146,10 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
         case 'h':
             out->bits = 16;
             break;
+        case 'i':
+            out->number = true;
+            out->bits = 32;
+            break;
         case 'w':
             out->bits = 32;
             break;
@@ -168,7 +173,8 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
         }
     }
     for (s++; *s && *s != ' '; s++) {
-        out->list = out->list || *s == '*';
+        out->list = out->list || *s == '*' || *s == '+';
+        out->listed = out->listed || *s == '+';
         out->wider = out->wider || *s == '~';
         out->pair = out->pair || *s == '|';
     }
@@ -280,6 +286,7 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         push_arg(f, (tk_sim_arg){own_address(f, y, x->plus), 0, TK_SIM_ARG_CONST, 8, false, 0});
         return true;
     case TK_SIM_SYMBOL_FUNCTION:
+    case TK_SIM_SYMBOL_ENTRY:
     case TK_SIM_SYMBOL_RANGE:
     case TK_SIM_SYMBOL_LABEL:
     case TK_SIM_SYMBOL_TARGETS:
@@ -308,7 +315,7 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
         return fit_sink(f, s);
     }
     if (x->kind == TK_SIM_ITEM_SYMBOL) {
-        return fit_symbol(f, x, s);
+        return s->number ? misfit(f, "a number is needed") : fit_symbol(f, x, s);
     }
     if (s->dest) {
         return misfit(f, "a number is no destination");
@@ -336,7 +343,10 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
     const tk_sim_symbol *y = x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
     tk_sim_arg a = {0, 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_GENERIC};
     if (x->negated || x->kind == TK_SIM_ITEM_SINK || x->plus != (int32_t)x->plus) {
-        return misfit(f, "this is no address");
+        bool narrow = y && y->kind == TK_SIM_SYMBOL_REG && tk_sim_types[y->type].bits == 32;
+        if (x->negated || !narrow || x->plus != (uint32_t)x->plus) {
+            return misfit(f, "this is no address");
+        }
     }
     if (x->kind == TK_SIM_ITEM_NUMBER) {
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, x->number.bits);
@@ -344,7 +354,7 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
         return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
     } else if (y->kind == TK_SIM_SYMBOL_REG && y->type != TK_SIM_PRED) {
         a.slot = y->value;
-        a.offset = (int32_t)x->plus;
+        a.offset = (int32_t)(uint32_t)x->plus; // in a register of 32 bits it wraps
         a.bytes = (uint8_t)(tk_sim_types[y->type].bits / 8u);
     } else if (y->kind == TK_SIM_SYMBOL_VARIABLE) {
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus);
@@ -411,8 +421,8 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
         }
         return ok;
     }
-    if (o->kind != TK_SIM_OPERAND_ONE) {
-        return misfit(f, another_form);
+    if (o->kind != TK_SIM_OPERAND_ONE || s->listed) {
+        return misfit(f, s->listed ? "a list in braces is needed" : another_form);
     }
     return fit_item(f, &o->item[0], s);
 }
@@ -468,8 +478,9 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     out->arg = f.args.at;
     out->narg = f.args.n;
     out->exec = row->bind(out);
-    if (!out->exec) {
-        *why = *why && *why != another_form ? *why : "these suffixes do not go together";
+    f.why = out->exec ? tk_sim_form_problem(r, row, out) : "these suffixes do not go together";
+    if (f.why) {
+        *why = *why && *why != another_form ? *why : f.why;
         return false;
     }
     for (uint32_t k = 0; k < f.labels.n; k++) {

@@ -387,39 +387,58 @@ static void read_params(tk_sim_reader *r) {
     e->param_bytes = (uint32_t)used;
 }
 
-static void read_three(tk_sim_reader *r, uint32_t *out) {
+static uint32_t read_count(tk_sim_reader *r, uint32_t most, const char *what) {
+    const uint32_t n = (uint32_t)tk_sim_read_integer(r, most, what);
+    if (n == 0) {
+        tk_sim_refuse(r, "%s must be greater than 0", what);
+    }
+    return n;
+}
+
+static void read_three(tk_sim_reader *r, uint32_t *out, const char *what) {
     out[1] = out[2] = 1;
     for (unsigned k = 0; k < 3; k++) {
-        out[k] = (uint32_t)tk_sim_read_integer(r, UINT32_MAX, "a number of threads");
+        out[k] = read_count(r, UINT32_MAX, what);
         if (k < 2 && !tk_sim_accept(r, ",")) {
             return;
         }
     }
 }
 
+static void check_bounds(tk_sim_reader *r) {
+    const tk_sim_entry *e = r->entry;
+    if (e->reqntid[0] && e->maxntid[0]) {
+        tk_sim_refuse(r, ".reqntid and .maxntid exclude each other");
+    }
+    if (e->cluster[0] && e->maxclusterrank) {
+        tk_sim_refuse(r, ".reqnctapercluster and .maxclusterrank exclude each other");
+    }
+    if (e->blocks_are_clusters && (!e->reqntid[0] || !e->cluster[0])) {
+        tk_sim_refuse(r, ".blocksareclusters needs .reqntid and .reqnctapercluster");
+    }
+}
+
 static void read_bounds(tk_sim_reader *r) {
     tk_sim_entry *e = r->entry;
-    uint32_t ignored[3];
     for (;;) {
         if (tk_sim_accept(r, ".reqntid")) {
-            read_three(r, e->reqntid);
+            read_three(r, e->reqntid, "a number of threads");
         } else if (tk_sim_accept(r, ".maxntid")) {
-            read_three(r, e->maxntid);
+            read_three(r, e->maxntid, "a number of threads");
         } else if (tk_sim_accept(r, ".reqnctapercluster")) {
-            read_three(r, e->cluster);
+            read_three(r, e->cluster, "a number of blocks");
         } else if (tk_sim_accept(r, ".minnctapersm")) {
-            e->minnctapersm = (uint32_t)tk_sim_read_integer(r, 32, "a number of blocks");
+            e->minnctapersm = read_count(r, UINT32_MAX, "a number of blocks");
         } else if (tk_sim_accept(r, ".maxnreg")) {
-            e->maxnreg = (uint32_t)tk_sim_read_integer(r, 255, "a number of registers");
+            e->maxnreg = read_count(r, 255, "a number of registers");
         } else if (tk_sim_accept(r, ".maxclusterrank")) {
-            e->maxclusterrank = (uint32_t)tk_sim_read_integer(r, 16, "a number of blocks");
-        } else if (tk_sim_accept(r, ".maxnctapersm")) {
-            read_three(r, ignored);
+            e->maxclusterrank = read_count(r, 16, "a number of blocks");
         } else if (tk_sim_accept(r, ".pragma")) {
             read_pragma(r);
         } else if (tk_sim_accept(r, ".blocksareclusters")) {
             e->blocks_are_clusters = true;
         } else if (!tk_sim_accept(r, ".explicitcluster")) {
+            check_bounds(r);
             return;
         }
     }
@@ -453,6 +472,7 @@ static void read_code(tk_sim_reader *r) {
 static void read_entry(tk_sim_reader *r) {
     tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
     e->name = tk_sim_word(r, "a name");
+    tk_sim_declare(r, e->name, TK_SIM_SYMBOL_ENTRY);
     begin_body(r, e);
     read_params(r);
     read_bounds(r);

@@ -145,7 +145,7 @@ Test(sim_async, ldmatrix) {
              true);
     matrices("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%r6, %r7}, [%r1];", 2, false);
     matrices("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r6}, [%r1];", 1, true);
-    matrices("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r10, [%r1];"
+    matrices("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r1];"
              "movmatrix.sync.aligned.m8n8.trans.b16 %r6, %r10;",
              1, true);
 }
@@ -170,14 +170,14 @@ Test(sim_async, stmatrix) {
 
 Test(sim_async, matrices_take_whole_warps) {
     fault(MINE "setp.lt.u32 %p1, %t, 40; @!%p1 exit;\n"
-               "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r2, [tile];",
+               "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [tile];",
           "uninitialised", "reads");
     fault(MINE "st.shared.v4.b32 [%r1], {%t, %t, %t, %t}; setp.lt.u32 %p1, %t, 8; @!%p1 exit;\n"
-               "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r2, [%r1];",
+               "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];",
           "membership", "takes a whole warp");
-    fault(MINE "add.s32 %r1, %r1, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r2, [%r1];",
+    fault(MINE "add.s32 %r1, %r1, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];",
           "misaligned", "16 bytes");
-    fault("mov.b64 %d1, %base; ldmatrix.sync.aligned.m8n8.x1.b16 %r2, [%d1];", "out-of-bounds",
+    fault("mov.b64 %d1, %base; ldmatrix.sync.aligned.m8n8.x1.b16 {%r2}, [%d1];", "out-of-bounds",
           "outside shared memory");
 }
 

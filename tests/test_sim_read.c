@@ -39,7 +39,7 @@ Test(sim_read, instructions_that_are_not_known) {
     refused_statement("selp.b32 %r1, %r1, %r2, %r3;", "a predicate is needed");
     refused_statement("ld.global.b32 %r1, %d1;", "an address in brackets");
     refused_statement("ld.global.v2.b32 {%r1}, [%d1];", "do not go together");
-    refused_statement("setp.ltu.s32 %p1, %r1, %r2;", "do not go together");
+    refused_statement("setp.ltu.s32 %p1, %r1, %r2;", "unknown form");
     refused_statement("cvt.f32.f64 %f1, %d1;", "do not go together");
     refused_statement("bra NOWHERE;", "no label 'NOWHERE'");
     refused_statement("@%r1 add.s32 %r1, %r2, %r3;", "'%r1' is no predicate");

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an instruction's words and operands must have in common, beyond its pattern and shape: what
+// an assembler refuses as well.
+#include "sim/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool begins(const tk_sim_inst *i, const char *with) {
+    return strncmp(i->name, with, strlen(with)) == 0;
+}
+
+// A policy of caches is the last operand of the shape.
+static const char *policy_problem(const tk_sim_row *row, const tk_sim_inst *i) {
+    const size_t n = strlen(row->shape);
+    const bool may = strstr(row->pattern, "L2::cache_hint") != NULL;
+    unsigned last = 0;
+    if (n < 3 || strcmp(row->shape + n - 2, "sl") != 0 || (!may && row->shape[n - 3] != '?')) {
+        return NULL;
+    }
+    for (const char *s = row->shape; *s; s++) {
+        last += *s == ' ';
+    }
+    const bool given = tk_sim_count_of(i, last) > 0, said = tk_sim_has(i, TK_SIM_MOD_L2_CACHE_HINT);
+    const bool shared = strstr(i->name, ".shared") && !begins(i, "cp.");
+    return said && shared  ? ".L2::cache_hint is of global memory"
+           : given == said ? NULL
+           : given         ? "a cache policy needs .L2::cache_hint"
+                           : ".L2::cache_hint needs a cache policy";
+}
+
+// Generic and global addresses have 64 bits.
+static const char *width_problem(const tk_sim_inst *i) {
+    static const char *const narrow[] = {".shared", ".local", ".const", ".param"};
+    const bool accesses = i->klass == TK_SIM_CLASS_MEMORY || i->klass == TK_SIM_CLASS_ATOMIC ||
+                          begins(i, "mbarrier.");
+    bool wide = accesses && !begins(i, "ldmatrix") && !begins(i, "stmatrix");
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++) {
+        wide = wide && strstr(i->name, narrow[k]) == NULL;
+    }
+    for (uint32_t k = 0; wide && k < i->narg; k++) {
+        if (i->arg[k].kind == TK_SIM_ARG_ADDRESS && i->arg[k].bytes < 8) {
+            return "an address of this space has 64 bits";
+        }
+    }
+    return NULL;
+}
+
+static bool is_word(const char *s, size_t n, const char *word) {
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
+
+static tk_sim_space space_of_word(const char *s, size_t n) {
+    return is_word(s, n, "global")   ? TK_SIM_GLOBAL
+           : is_word(s, n, "local")  ? TK_SIM_LOCAL
+           : is_word(s, n, "const")  ? TK_SIM_CONST
+           : strncmp(s, "shared", 6) ? TK_SIM_GENERIC
+                                     : TK_SIM_SHARED;
+}
+
+// A variable by its name is of the space that the instruction names for this address: the n-th
+// space for the n-th address, the last one for what comes after it.
+static const char *space_problem(const tk_sim_inst *i) {
+    tk_sim_space said[4] = {TK_SIM_GENERIC};
+    unsigned spaces = 0, n = 0;
+    for (const char *s = i->name; *s && spaces < 4;) {
+        const size_t k = strcspn(s, ".");
+        const tk_sim_space x = space_of_word(s, k);
+        if (x != TK_SIM_GENERIC && !begins(i, "cp.async.bulk.prefetch")) {
+            said[spaces++] = x;
+        }
+        s += k + (s[k] == '.');
+    }
+    const bool checked = begins(i, "ld") || begins(i, "st.") || begins(i, "stmatrix") ||
+                         begins(i, "atom.") || begins(i, "red.") || begins(i, "cp.");
+    for (uint32_t k = 0; checked && spaces && k < i->narg; k++) {
+        const tk_sim_arg *a = &i->arg[k];
+        if (a->kind != TK_SIM_ARG_ADDRESS) {
+            continue;
+        }
+        const bool tells = begins(i, "cp.") && n >= 2; // an mbarrier
+        const tk_sim_space x = tells ? TK_SIM_SHARED : said[n < spaces ? n : spaces - 1];
+        const bool named = a->space == TK_SIM_GLOBAL || a->space == TK_SIM_SHARED ||
+                           a->space == TK_SIM_LOCAL || a->space == TK_SIM_CONST;
+        if (named && (tk_sim_space)a->space != x) {
+            return "the variable is of another space";
+        }
+        n++;
+    }
+    return NULL;
+}
+
+// More than 16 bytes at once are of later architectures.
+static const char *vector_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
+    const bool load = begins(i, "ld."), store = begins(i, "st.");
+    if ((!load && !store) || i->klass != TK_SIM_CLASS_MEMORY) {
+        return NULL;
+    }
+    const unsigned bits = tk_sim_count_of(i, load ? 0 : 1) * tk_sim_types[i->type[0]].bits;
+    const char *target = r->program->target;
+    const unsigned long sm =
+        target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
+    return bits > 128 && sm < 100 ? "more than 16 bytes at once need .target sm_100" : NULL;
+}
+
+// PTX has .sat between integers only where a value may not fit, and .ftz with f32.
+static const char *conversion_problem(const tk_sim_inst *i) {
+    if (!begins(i, "cvt.") || begins(i, "cvt.pack") || i->ntype != 2) {
+        return NULL;
+    }
+    const tk_sim_type_info *to = &tk_sim_types[i->type[0]], *from = &tk_sim_types[i->type[1]];
+    const bool f32 = i->type[0] == TK_SIM_F32 || i->type[1] == TK_SIM_F32;
+    const bool ints = to->kind != 'f' && from->kind != 'f';
+    const bool fits = ints && ((to->kind == from->kind && to->bits >= from->bits) ||
+                               (to->kind == 's' && from->kind == 'u' && to->bits > from->bits));
+    const bool bf16 = i->type[0] == TK_SIM_BF16 || i->type[1] == TK_SIM_BF16;
+    const bool bytes = (to->kind != 'f' && to->bits == 8) || (from->kind != 'f' && from->bits == 8);
+    const bool sat = tk_sim_has(i, TK_SIM_MOD_SAT);
+    return tk_sim_has(i, TK_SIM_MOD_FTZ) && !f32 ? ".ftz is of conversions with f32"
+           : sat && fits                         ? "nothing saturates in this conversion"
+           : sat && bf16                         ? "bf16 is not saturated"
+           : bf16 && bytes                       ? "there is no conversion between bf16 and bytes"
+                                                 : NULL;
+}
+
+const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
+                                const tk_sim_inst *i) {
+    const char *why = policy_problem(row, i);
+    why = why ? why : width_problem(i);
+    why = why ? why : space_problem(i);
+    why = why ? why : vector_problem(r, i);
+    return why ? why : conversion_problem(i);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms of instructions that there are and that there are not, line by line: what the simulator's
+// reader takes, and, where ptxas is at hand, that ptxas says the same.
+#include "sim/sim.h"
+#include "tests/sim_env.h"
+
+#ifdef TKC_HAVE_LLVM
+#include "ptx/assemble.h"
+#endif
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char head[] = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+                           ".global .align 128 .b8 gv[4096];\n.const .align 128 .b8 cv[4096];\n"
+                           ".shared .align 128 .b8 sv[4096];\n"
+                           ".visible .entry k(.param .u64 pv) {\n"
+                           ".local .align 128 .b8 lv[256];\n.reg .pred %p<16>; .reg .b16 %h<32>;\n"
+                           ".reg .b32 %r<64>; .reg .b64 %d<64>;\n";
+enum { HEAD_LINES = 10 };
+static const char tail[] = "ret;\n}\n";
+
+static const char *const taken[] = {
+    // Loads and stores: caches, orders and scopes, by space.
+    "ld.global.b32 %r1, [gv];",
+    "ld.weak.shared::cta.v4.b32 {%r1, %r2, %r3, %r4}, [sv];",
+    "ld.param.ca.b64 %d1, [pv];",
+    "ld.const.v2.f32 {%r1, %r2}, [cv];",
+    "ld.local.cs.b32 %r1, [lv];",
+    "ld.global.v8.b16 {%h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8}, [gv];",
+    "ld.global.ca.nc.b32 %r1, [gv];",
+    "ld.global.nc.L1::no_allocate.L2::128B.v4.b32 {%r1, %r2, %r3, %r4}, [gv];",
+    "ld.L2::cache_hint.b32 %r1, [%d2], %d1;",
+    "ld.global.L1::no_allocate.L2::cache_hint.L2::128B.v4.b32 {%r1, %r2, %r3, %r4}, [gv], %d1;",
+    "ld.volatile.global.L2::128B.b32 %r1, [gv];",
+    "ld.volatile.shared.b32 %r1, [sv];",
+    "ld.acquire.gpu.global.L2::cache_hint.b32 %r1, [gv], %d1;",
+    "ld.relaxed.cluster.shared::cluster.b32 %r1, [%r2];",
+    "ld.mmio.relaxed.sys.global.b32 %r1, [gv];",
+    "ld.shared.b32 %r1, [%r2+4294967280];",
+    "ldu.global.v4.f32 {%r1, %r2, %r3, %r4}, [gv];",
+    "st.global.wb.L2::cache_hint.b32 [gv], %r1, %d1;",
+    "st.release.gpu.global.b32 [gv], %r1;",
+    "st.relaxed.gpu.global.L1::no_allocate.b32 [gv], %r1;",
+    "st.volatile.global.v2.b32 [gv], {%r1, %r2};",
+    "st.local.cs.b32 [lv], %r1;",
+    // Atomics
+    "atom.global.add.noftz.f16x2 %r1, [gv], %r2;",
+    "atom.acq_rel.gpu.global.cas.b16 %h1, [gv], %h2, %h3;",
+    "atom.shared.max.s64 %d1, [sv], %d2;",
+    "atom.global.exch.L2::cache_hint.b64 %d1, [gv], %d2, %d3;",
+    "red.release.gpu.global.add.f32 [gv], %r1;",
+    "red.shared.inc.u32 [sv], %r1;",
+    // Comparisons
+    "setp.lo.and.u32 %p1|%p2, %r1, %r2, %p3;",
+    "setp.ne.b64 %p1, %d1, %d2;",
+    "setp.ltu.ftz.f16x2 %p1|%p2, %r1, %r2;",
+    "set.gt.u32.bf16 %r1, %h1, %h2;",
+    "set.eq.ftz.f32.f32 %r1, %r2, %r3;",
+    "slct.ftz.b64.f32 %d1, %d2, %d3, %r1;",
+    // Floats, conversions, moves
+    "add.rn.ftz.sat.f16x2 %r1, %r2, %r3;",
+    "fma.rn.relu.bf16 %h1, %h2, %h3, %h4;",
+    "ex2.approx.ftz.bf16x2 %r1, %r2;",
+    "ex2.approx.f16 %h1, %h2;",
+    "rcp.approx.ftz.f64 %d1, %d2;",
+    "min.relu.s16x2 %r1, %r2, %r3;",
+    "cvt.rzi.ftz.sat.s32.f32 %r1, %r2;",
+    "cvt.sat.u8.s8 %h1, %h2;",
+    "cvt.sat.s64.u64 %d1, %d2;",
+    "cvt.rna.satfinite.tf32.f32 %r1, %r2;",
+    "cvt.rn.bf16.s32 %h1, %r2;",
+    "mov.f64 %d1, %d2;",
+    "lop3.b32 %r1, %r2, %r3, %r4, 0x80;",
+    // Copies and barriers in memory
+    "cp.async.ca.shared.global.L2::cache_hint [sv], [gv], 16, %d1;",
+    "cp.async.wait_group 1;",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sv], [gv], %r1, [sv];",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [sv];",
+    "mbarrier.arrive.release.cta.shared.b64 %d1, [sv];",
+    "mbarrier.arrive.noComplete.shared.b64 %d1, [sv], 1;",
+    "mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [sv], %r1;",
+    "fence.proxy.tensormap::generic.acquire.gpu [gv], 128;",
+};
+
+static const char *const refused[] = {
+    "ld.release.gpu.global.b32 %r1, [gv];",
+    "ld.acquire.global.b32 %r1, [gv];",
+    "ld.relaxed.shared.b32 %r1, [sv];",
+    "ld.gpu.global.b32 %r1, [gv];",
+    "ld.volatile.gpu.global.b32 %r1, [gv];",
+    "ld.volatile.local.b32 %r1, [lv];",
+    "ld.volatile.const.b32 %r1, [cv];",
+    "ld.volatile.global.L2::cache_hint.b32 %r1, [gv], %d1;",
+    "ld.weak.gpu.global.b32 %r1, [gv];",
+    "ld.relaxed.gpu.local.b32 %r1, [lv];",
+    "ld.relaxed.gpu.global.ca.b32 %r1, [gv];",
+    "ld.mmio.relaxed.gpu.global.b32 %r1, [gv];",
+    "ld.mmio.relaxed.sys.global.v2.b32 {%r1, %r2}, [gv];",
+    "ld.shared.nc.b32 %r1, [sv];",
+    "ld.nc.b32 %r1, [%d1];",
+    "ld.weak.global.nc.b32 %r1, [gv];",
+    "ld.global.lu.nc.b32 %r1, [gv];",
+    "ld.global.ca.L1::evict_last.b32 %r1, [gv];",
+    "ld.shared.L1::evict_last.b32 %r1, [sv];",
+    "ld.local.L2::128B.b32 %r1, [lv];",
+    "ld.shared.L2::cache_hint.b32 %r1, [sv], %d1;",
+    "ld.global.L2::cache_hint.b32 %r1, [gv];",
+    "ld.global.b32 %r1, [gv], %d1;",
+    "ld.global.f16 %h1, [gv];",
+    "ld.global.bf16x2 %r1, [gv];",
+    "ld.global.v4.b64 {%d1, %d2, %d3, %d4}, [gv];",
+    "ld.global.b32 %r1, [sv];",
+    "ld.shared.b32 %r1, [gv];",
+    "ldu.global.v8.b16 {%h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8}, [gv];",
+    "st.acquire.gpu.global.b32 [gv], %r1;",
+    "st.release.global.b32 [gv], %r1;",
+    "st.const.b32 [cv], %r1;",
+    "st.global.L2::128B.b32 [gv], %r1;",
+    "st.volatile.local.b32 [lv], %r1;",
+    "st.release.gpu.global.wb.b32 [gv], %r1;",
+    "st.global.f16x2 [gv], %r1;",
+    "st.shared.b32 [lv], %r1;",
+    "atom.global.add.f16x2 %r1, [gv], %r2;",
+    "atom.global.add.noftz.f32 %r1, [gv], %r2;",
+    "atom.global.add.s64 %d1, [gv], %d2;",
+    "atom.global.and.u32 %r1, [gv], %r2;",
+    "atom.global.cas.u32 %r1, [gv], %r2, %r3;",
+    "atom.global.cas.L2::cache_hint.b32 %r1, [gv], %r2, %r3, %d1;",
+    "atom.shared.add.L2::cache_hint.u32 %r1, [sv], %r2, %d1;",
+    "atom.global.add.u32 %r1, [gv], %r2, %d1;",
+    "red.acquire.gpu.global.add.u32 [gv], %r1;",
+    "red.acq_rel.gpu.global.add.u32 [gv], %r1;",
+    "red.global.exch.b32 [gv], %r1;",
+    "red.shared.add.u32 [gv], %r1;",
+    "setp.lo.s32 %p1, %r1, %r2;",
+    "setp.lt.b32 %p1, %r1, %r2;",
+    "setp.hs.f32 %p1, %r1, %r2;",
+    "setp.ltu.u32 %p1, %r1, %r2;",
+    "setp.eq.ftz.f64 %p1, %d1, %d2;",
+    "setp.eq.ftz.bf16 %p1, %h1, %h2;",
+    "set.lt.u32.b32 %r1, %r2, %r3;",
+    "set.hi.f32.s32 %r1, %r2, %r3;",
+    "set.eq.f32.f16 %r1, %h2, %h3;",
+    "set.eq.ftz.bf16.f32 %h1, %r2, %r3;",
+    "selp.f16 %h1, %h2, %h3, %p1;",
+    "slct.ftz.b32.s32 %r1, %r2, %r3, %r4;",
+    "slct.f16.s32 %h1, %h2, %h3, %r4;",
+    "mov.f16 %h1, %h2;",
+    "add.sat.bf16 %h1, %h2, %h3;",
+    "mul.ftz.bf16x2 %r1, %r2, %r3;",
+    "fma.rn.sat.relu.f16 %h1, %h2, %h3, %h4;",
+    "neg.ftz.bf16 %h1, %h2;",
+    "min.ftz.bf16 %h1, %h2, %h3;",
+    "min.relu.u16x2 %r1, %r2, %r3;",
+    "ex2.approx.bf16 %h1, %h2;",
+    "ex2.approx.ftz.f16 %h1, %h2;",
+    "rcp.approx.f64 %d1, %d2;",
+    "cvt.ftz.s32.u8 %r1, %h2;",
+    "cvt.rn.ftz.f16.s32 %h1, %r2;",
+    "cvt.sat.s64.u32 %d1, %r2;",
+    "cvt.sat.u32.u8 %r1, %h2;",
+    "cvt.rn.sat.bf16.f32 %h1, %r2;",
+    "cvt.rn.bf16.u8 %h1, %h2;",
+    "cvt.rn.satfinite.tf32.f32 %r1, %r2;",
+    "lop3.b32 %r1, %r2, %r3, %r4, %r5;",
+    "cp.async.ca.shared.global [sv], [gv], %r1;",
+    "cp.async.ca.shared.global.L2::cache_hint [sv], [gv], 16;",
+    "cp.async.ca.shared.global [gv], [sv], 16;",
+    "cp.async.wait_group %r1;",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sv], [gv], %r1, [gv];",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r1, [sv];",
+    "mbarrier.arrive.release.shared.b64 %d1, [sv];",
+    "mbarrier.arrive.cta.shared.b64 %d1, [sv];",
+    "mbarrier.arrive.noComplete.shared.b64 %d1, [sv];",
+    "mbarrier.try_wait.parity.acquire.shared.b64 %p1, [sv], %r1;",
+    "fence.proxy.tensormap::generic.acquire.gpu [gv], %r1;",
+    "fence.acquire.sync_restrict::shared::cta.cluster;",
+};
+
+enum { TAKEN = sizeof taken / sizeof *taken, REFUSED = sizeof refused / sizeof *refused };
+
+static bool reads(const char *line, tk_sim_note *error) {
+    tk_arena a;
+    tk_arena_init(&a, NULL, NULL);
+    const char *ptx = tk_format(&a, "%s%s\n%s", head, line, tail);
+    bool ok = tk_sim_read(&a, ptx, strlen(ptx), error) != NULL;
+    if (!ok) {
+        cr_expect(error->at.ptx_line == HEAD_LINES + 1, "%s: line %u", line, error->at.ptx_line);
+        cr_expect(strstr(error->text, tk_strndup(&a, line, strcspn(line, " ;"))), "%s: %s", line,
+                  error->text);
+    }
+    tk_arena_release(&a);
+    return ok;
+}
+
+Test(sim_forms, as_they_are) {
+    tk_sim_note error;
+    for (size_t k = 0; k < TAKEN; k++) {
+        cr_expect(reads(taken[k], &error), "refused: %s", taken[k]);
+    }
+    for (size_t k = 0; k < REFUSED; k++) {
+        cr_expect(!reads(refused[k], &error), "taken: %s", refused[k]);
+    }
+}
+
+// A generic or global address in 32 bits: ptxas refuses the module, not the line.
+Test(sim_forms, narrow_addresses) {
+    static const char *const line[] = {"ld.global.b32 %r1, [%r2];", "st.b32 [%r1], %r2;",
+                                       "atom.global.add.u32 %r1, [%r2], 1;",
+                                       "mbarrier.init.b64 [%r1], 1;"};
+    tk_sim_note error;
+    for (size_t k = 0; k < sizeof line / sizeof *line; k++) {
+        cr_expect(!reads(line[k], &error), "taken: %s", line[k]);
+    }
+}
+
+#ifdef TKC_HAVE_LLVM
+
+// Marks the lines that ptxas refuses, of those that are not marked; false: none. *ok: it assembles.
+static bool assemble(const char *ptxas, const char *const *line, bool *bad, size_t n, bool *ok) {
+    char path[] = "/tmp/tkc-forms-XXXXXX", command[TK_ASSEMBLER_ROOM + 128], said[1024];
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0);
+    FILE *f = fdopen(fd, "w");
+    fprintf(f, "%s", head);
+    for (size_t k = 0; k < n; k++) {
+        fprintf(f, "%s\n", bad[k] ? "" : line[k]);
+    }
+    fprintf(f, "%s", tail);
+    fclose(f);
+    snprintf(command, sizeof command, "'%s' -arch=sm_90a -O0 -o /dev/null %s 2>&1", ptxas, path);
+    FILE *p = popen(command, "r");
+    cr_assert(p != NULL);
+    bool any = false;
+    while (fgets(said, sizeof said, p)) {
+        const char *at = strstr(said, ", line ");
+        long number = at && strstr(at, "error") ? strtol(at + 7, NULL, 10) - HEAD_LINES - 1 : -1;
+        if (number >= 0 && (size_t)number < n && !bad[number]) {
+            any = bad[number] = true;
+        }
+    }
+    *ok = pclose(p) == 0;
+    unlink(path);
+    return any;
+}
+
+// It may stop at the first few that are wrong, so it is asked again without those. What it makes of
+// lines without a sense is not asked.
+Test(sim_forms, as_ptxas_has_them) {
+    char ptxas[TK_ASSEMBLER_ROOM];
+    if (!tk_assembler_find(ptxas) || !strchr(ptxas, '/')) {
+        cr_skip_test("no ptxas");
+    }
+    bool good[TAKEN] = {false}, bad[REFUSED] = {false}, ok;
+    assemble(ptxas, taken, good, 0, &ok);
+    if (!ok) {
+        cr_skip_test("a ptxas before PTX 8.6");
+    }
+    while (assemble(ptxas, taken, good, TAKEN, &ok)) {
+    }
+    while (assemble(ptxas, refused, bad, REFUSED, &ok)) {
+    }
+    for (size_t k = 0; k < TAKEN; k++) {
+        cr_expect(!good[k], "ptxas refuses: %s", taken[k]);
+    }
+    for (size_t k = 0; k < REFUSED; k++) {
+        cr_expect(bad[k], "ptxas takes: %s", refused[k]);
+    }
+}
+
+#endif
+
+// ---- Entries
+
+static void entry(const char *bounds, const char *says) {
+    tk_arena a;
+    tk_sim_note error;
+    tk_arena_init(&a, NULL, NULL);
+    const char *ptx =
+        tk_format(&a, "%s%s\n{ ret; }\n",
+                  ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k()\n", bounds);
+    bool ok = tk_sim_read(&a, ptx, strlen(ptx), &error) != NULL;
+    cr_expect(ok ? !says : says && strstr(error.text, says), "%s: %s", bounds,
+              ok ? "taken" : error.text);
+    tk_arena_release(&a);
+}
+
+Test(sim_forms, entries) {
+    entry(".maxntid 32, 2 .minnctapersm 2", NULL);
+    entry(".reqntid 64 .reqnctapercluster 2 .maxnreg 64", NULL);
+    entry(".reqntid 0", "must be greater than 0");
+    entry(".reqntid 32, 0, 1", "must be greater than 0");
+    entry(".maxntid 0", "must be greater than 0");
+    entry(".minnctapersm 0", "must be greater than 0");
+    entry(".maxnreg 0", "must be greater than 0");
+    entry(".reqntid 64 .maxntid 64", "exclude each other");
+    entry(".maxclusterrank 8 .reqnctapercluster 2", "exclude each other");
+    entry(".blocksareclusters", "needs .reqntid");
+    entry(".maxnctapersm 2", ".maxnctapersm");
+    entry("{ ret; }\n.entry k()", "'k' is declared twice");
+    entry("{ ret; }\n.func k()", "'k'");
+    entry("{ ret; }\n.global .b8 k[4];\n.entry o()", "'k' is declared twice");
+}
