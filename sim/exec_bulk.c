@@ -11,7 +11,7 @@ uint32_t tk_sim_bulk_place(const tk_sim_bulk *x, tk_sim_space space, uint64_t ad
     for (uint32_t k = 0, n; k < x->bytes; k += n) {
         uint32_t at = tk_sim_bulk_piece(x, first, k, &n) - first;
         n = n < unit ? n : unit;
-        x->warp->begins = tk_sim_bulk_proxy(x);
+        x->warp->begins = (uint8_t)tk_sim_bulk_proxy(x);
         const unsigned char *p =
             tk_sim_at(x->warp, x->inst, x->lane, space, address + at, n, access, NULL);
         x->warp->begins = TK_SIM_BEGINS_NOTHING;
