@@ -69,14 +69,9 @@ class Launch:
         tkclib.library().c.tkc_prepared_destroy(self.handle)
 
 
-def source(file, warps):
-    """With a number of warps a shipped kernel is read from its file, where the number can be written into it."""
-    tkclib.WARPS = str(warps) if warps else None
-    return str(tkclib.STDLIB / file[4:]) if warps and file.startswith("std/") else file
-
-
 def kernels_of(case, warps):
-    return [tkclib.Kernel(source(file, warps), name, defines) for file, name, defines in case.steps]
+    tkclib.WARPS = warps or None
+    return [tkclib.Kernel(file, name, defines) for file, name, defines in case.steps]
 
 
 def launches_of(kernels, a):

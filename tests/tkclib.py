@@ -8,8 +8,7 @@
 # None for an optional parameter that is not given. Launches run in check mode. Failures raise TkcError with the report's text.
 #
 # TKC_TEST_DEVICE=cuda runs kernels on a GPU: whole buffers are copied there and back, check mode is off, and what the GPU back
-# end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n puts @warps(n) before each kernel of a text or
-# shipped file. TKC_TEST_CACHE=folder keeps what is compiled for a GPU. TKC_TEST_EXACT=1 gives each buffer an allocation of its own size, for
+# end cannot compile is noted in `refusals` and runs on the CPU. TKC_TEST_WARPS=n compiles each kernel for n warps. TKC_TEST_CACHE=folder keeps what is compiled for a GPU. TKC_TEST_EXACT=1 gives each buffer an allocation of its own size, for
 # compute-sanitizer. TKC_TEST_DRY=1 compiles for "cuda" and launches there, on a driver that runs nothing, but takes results from the CPU.
 # TKC_TEST_DEVICE=sim runs them on the simulator, on the arrays themselves; TKC_TEST_SEED=n chooses its schedule.
 import atexit
@@ -387,17 +386,6 @@ def with_warps(text, warps):
     return KERNEL.sub(attributes, text)
 
 
-def _source(source):
-    """Name and text of a file, or of a source text; the text None: the library is to read the file."""
-    if not source.endswith(".tk"):
-        return "test.tk", source
-    path = STDLIB / source[4:] if source.startswith("std/") else pathlib.Path(source)
-    return source, path.read_text() if WARPS and path.exists() else None
-
-
-STDLIB = pathlib.Path(__file__).resolve().parent.parent / "stdlib"
-
-
 class Kernel:
     """A kernel of a file ("std/NAME.tk", "path.tk") or of a source text."""
 
@@ -406,13 +394,11 @@ class Kernel:
         self.check = check
         self.program = ctypes.c_void_p()
         self.handle = ctypes.c_void_p()
-        file, text = _source(source)
-        if text is None:
-            lib.call("tkc_program_from_file", lib.context, file.encode(), ctypes.byref(self.program))
+        if source.endswith(".tk"):
+            lib.call("tkc_program_from_file", lib.context, source.encode(), ctypes.byref(self.program))
         else:
-            text = (with_warps(text, WARPS) if WARPS else text).encode()
-            lib.call("tkc_program_from_string", lib.context, file.encode(), text, ctypes.c_size_t(len(text)),
-                     ctypes.byref(self.program))
+            text = source.encode()
+            lib.call("tkc_program_from_string", lib.context, b"test.tk", text, ctypes.c_size_t(len(text)), ctypes.byref(self.program))
         defines = defines or {}
         list_ = (Define_ * max(len(defines), 1))()
         for i, (key, value) in enumerate(defines.items()):
@@ -420,6 +406,8 @@ class Kernel:
             list_[i] = Define_(key.encode(), value.encode())
         lib.call("tkc_kernel_create", self.program, name.encode() if name else None, list_,
                  ctypes.c_size_t(len(defines)), ctypes.byref(self.handle))
+        if WARPS:
+            lib.call("tkc_kernel_set_warps", self.handle, ctypes.c_uint(int(WARPS)), report=False)
         n = lib.c.tkc_kernel_param_count(self.handle)
         info = [lib.c.tkc_kernel_param(self.handle, ctypes.c_size_t(i)).contents for i in range(n)]
         self.params = [p.name.decode() for p in info]
