@@ -35,9 +35,9 @@ bool tk_sim_bulk_barrier(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
     if (!m) {
         return false;
     }
-    if (fenced && !m->fenced) {
+    if (fenced && !tk_sim_mbarrier_fenced(w, lane, m)) {
         tk_sim_fail(w, i, lane, "proxy",
-                    "the mbarrier was initialised without fence.mbarrier_init");
+                    "the mbarrier was initialised, and there is no fence.mbarrier_init between");
         return false;
     }
     return true;
@@ -237,7 +237,6 @@ TK_SIM_BIND_ONE(bulk_wait, run_wait)
 static tk_sim_flow run_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     if (!tk_sim_has(i, TK_SIM_MOD_GLOBAL)) {
         tk_sim_shadow_proxy_fence(w, mask);
-        tk_sim_mbarrier_fence(w, mask);
     }
     return TK_SIM_NEXT;
 }

@@ -80,6 +80,12 @@ typedef struct tk_sim_barrier {
     bool counted;                    // a number of threads was given
 } tk_sim_barrier;
 
+// What a thread has done so far.
+typedef struct tk_sim_moment {
+    uint64_t epoch; // 0: there is none
+    uint32_t thread, clock;
+} tk_sim_moment;
+
 typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
     uint32_t offset, by;         // by: the thread of the cluster that initialised it
     uint32_t expected;           // arrivals of a phase
@@ -87,7 +93,7 @@ typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
     uint32_t phase;              // its number
     int64_t bytes;               // that are expected still
     bool valid;
-    bool fenced; // asynchronous copies may use it
+    tk_sim_moment fenced; // by fence.mbarrier_init: whoever comes after it may tell copies of it
 } tk_sim_mbarrier;
 
 typedef struct tk_sim_block {
@@ -296,6 +302,11 @@ void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_
 void tk_sim_shadow_acquire_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
 void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes);
+tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane);
+bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m);
+// Whether a copy of the async proxy that the lane begins finds what threads wrote there behind a
+// fence.
+bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t offset);
 // A strong access of the bytes at `p`, where that is shared memory (flags.c): a release hands over
 // the thread's past to whoever acquires from these bytes later. A fence makes of relaxed ones
 // before it acquires, of those after it releases.
@@ -385,8 +396,10 @@ const tk_sim_mbarrier *tk_sim_mbarrier_of_wait(const tk_sim_warp *w, const tk_si
 // The lanes have seen that the phase before the present one is complete.
 void tk_sim_mbarrier_waited(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes,
                             const tk_sim_mbarrier *m);
-// What these lanes initialised may be used by asynchronous copies.
+// fence.mbarrier_init; and whether a copy that the lane begins may tell the barrier: such a fence,
+// or one between the proxies, lies between its init and that.
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
+bool tk_sim_mbarrier_fenced(const tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m);
 
 // ---- Bulk copies (bulk.c)
 

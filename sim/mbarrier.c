@@ -77,9 +77,17 @@ const tk_sim_mbarrier *tk_sim_mbarrier_of_wait(const tk_sim_warp *w, const tk_si
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes) {
     for (uint32_t k = 0; k < w->cluster->mbarrier.n; k++) {
         tk_sim_mbarrier *m = &w->cluster->mbarrier.at[k];
-        bool mine = m->by / TK_SIM_LANES == w->number && (lanes >> m->by % TK_SIM_LANES & 1);
-        m->fenced = m->fenced || mine;
+        uint32_t lane = m->by % TK_SIM_LANES;
+        bool mine = m->by / TK_SIM_LANES == w->number && (lanes >> lane & 1);
+        if (mine && m->valid && !m->fenced.epoch) {
+            m->fenced = tk_sim_shadow_now(w, lane);
+        }
     }
+}
+
+bool tk_sim_mbarrier_fenced(const tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m) {
+    return tk_sim_shadow_after(w, lane, m->fenced) ||
+           tk_sim_shadow_behind_fence(w, lane, m->offset);
 }
 
 static void look(tk_sim_cluster *c, tk_sim_mbarrier *m) {

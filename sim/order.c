@@ -316,6 +316,22 @@ void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes) {
     tk_sim_order_tick(s, warp, lanes);
 }
 
+tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t thread = tk_sim_member(w, lane);
+    tk_sim_moment m = {s->epoch, thread, s->clock[thread]};
+    tk_sim_order_tick(s, w->number, 1u << lane);
+    return m;
+}
+
+bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m) {
+    const struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t thread = tk_sim_member(w, lane);
+    const tk_sim_past *r = tk_sim_order_row(s, thread);
+    bool known = m.epoch < s->epoch || m.thread == thread;
+    return m.epoch && (known || (r->valid && r->known[m.thread] >= m.clock));
+}
+
 // ---- Copies that tell an mbarrier
 
 tk_sim_done tk_sim_shadow_bulk(const tk_sim_cluster *c, uint32_t mbarrier) {

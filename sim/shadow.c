@@ -412,7 +412,14 @@ static uint32_t step(const struct tk_sim_shadow *s, uint32_t at) {
     return s->split[at / 4] ? 1 : 4 - at % 4;
 }
 
-// Whether a copy of the async proxy finds what threads wrote behind a fence; false after a fault.
+bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t offset) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t thread = tk_sim_member(w, lane);
+    viewer v = {tk_sim_order_row(s, thread), thread};
+    return !check_proxy(s, cell_at(s, offset), v).what;
+}
+
+// The same for all bytes of an access; false after a fault.
 static bool behind_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
     struct tk_sim_shadow *s = w->cluster->shadow;

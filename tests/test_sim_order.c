@@ -286,6 +286,23 @@ Test(sim_order, fences_between_proxies) {
            "proxy", "there is no fence.proxy.async between");
 }
 
+// A copy may tell an mbarrier whose init lies behind a fence.
+Test(sim_order, fences_of_mbarriers) {
+#define KNOWN FIRSTS "@%p0 mbarrier.init.shared.b64 [m], 1;"
+#define TELL  "@!%p1 bra X; mov.u32 %r1, a;\n" TELL_ALONE
+#define TELL_ALONE                                                                                 \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [m], 256; cp.async.bulk.shared::cluster.global"       \
+    ".mbarrier::complete_tx::bytes [%r1], [%base], 256, [m];\n" WAIT("m", "X")
+    NEVER(1, 64, BAR, KNOWN "fence.mbarrier_init.release.cluster; bar.sync 0;" TELL);
+    NEVER(1, 64, BAR, KNOWN FENCE "bar.sync 0;" TELL);
+    NEVER(1, 64, BAR, KNOWN "bar.sync 0;" FENCE TELL);
+    ALWAYS(1, 64, BAR, KNOWN "bar.sync 0;" TELL, "proxy", "fence.mbarrier_init");
+    ALWAYS(1, 64, BAR, KNOWN "bar.sync 0; @%p0 fence.mbarrier_init.release.cluster;" TELL, "proxy",
+           "fence.mbarrier_init");
+    ALWAYS(1, 64, BAR, KNOWN "bar.sync 0; @%p1 fence.mbarrier_init.release.cluster;" TELL, "proxy",
+           "fence.mbarrier_init"); // it speaks of what its thread initialised
+}
+
 // ---- Clusters
 
 #define TILE ".shared .align 16 .b8 tile[1024]; .shared .align 8 .b64 m[1];"
