@@ -15,6 +15,7 @@ typedef struct tk_target {
     unsigned threads_max;                     // a block
     unsigned threads_at_once, blocks_at_once; // a multiprocessor
     bool bf16_arith;                          // native add/mul on bf16
+    bool bulk;                                // bulk copies, which count their bytes
 } tk_target;
 
 const tk_target *tk_target_find(const char *name); // NULL

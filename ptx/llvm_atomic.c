@@ -7,6 +7,7 @@
 // NaN on either side gives way.
 #include "lower/views.h"
 #include "ptx/llvm_build.h"
+#include "ptx/llvm_bulk.h"
 #include "ptx/llvm_internal.h"
 
 #include <string.h>
@@ -39,11 +40,7 @@ static LLVMValueRef exchange_half(tk_emit *e, const tk_op *op, LLVMValueRef at,
                                  scope[op->at.scope]);
     static const char constraints[] = "=h,l,h,h,~{memory}";
     LLVMValueRef arg[3] = {at, expected, value};
-    LLVMTypeRef i16 = tk_ll_int(e, 16), type[3] = {LLVMTypeOf(at), i16, i16};
-    LLVMTypeRef ft = LLVMFunctionType(i16, type, 3, 0);
-    LLVMValueRef f = LLVMGetInlineAsm(ft, text, strlen(text), constraints, strlen(constraints), 1,
-                                      0, LLVMInlineAsmDialectATT, 0);
-    return LLVMBuildCall2(e->b, ft, f, arg, 3, "");
+    return tk_emit_asm(e, tk_ll_int(e, 16), text, constraints, 3, arg);
 }
 
 // What is there before; it has been exchanged where that is what was expected.

@@ -6,6 +6,7 @@
 // each branch is a block more for everybody. So a guarded access is inline PTX, words of 32 bits
 // and whole for less.
 #include "ptx/llvm_build.h"
+#include "ptx/llvm_bulk.h"
 #include "ptx/llvm_internal.h"
 
 enum { MAX_WORDS = 4 };
@@ -94,18 +95,6 @@ static void operands(tk_buf *b, const shape *s, unsigned from) {
     tk_buf_str(b, s->words > 1 ? "}" : "");
 }
 
-static LLVMValueRef call_asm(tk_emit *e, LLVMTypeRef result, tk_buf *text, tk_buf *constraints,
-                             LLVMValueRef *arg, unsigned n) {
-    LLVMTypeRef type[2 + MAX_WORDS];
-    for (unsigned i = 0; i < n; i++) {
-        type[i] = LLVMTypeOf(arg[i]);
-    }
-    LLVMTypeRef ft = LLVMFunctionType(result, type, n, 0);
-    LLVMValueRef f = LLVMGetInlineAsm(ft, tk_buf_text(text), text->n, tk_buf_text(constraints),
-                                      constraints->n, 1, 0, LLVMInlineAsmDialectATT, 0);
-    return LLVMBuildCall2(e->b, ft, f, arg, n, "");
-}
-
 LLVMValueRef tk_emit_guarded_read(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMTypeRef type,
                                   unsigned bytes, LLVMValueRef other) {
     if (!cond) {
@@ -139,7 +128,8 @@ LLVMValueRef tk_emit_guarded_read(tk_emit *e, LLVMValueRef cond, tk_emit_place p
     tk_buf_fmt(&text, ", [$%u+%lld];", s.words + 1, (long long)p.bytes);
     LLVMTypeRef result =
         s.words > 1 ? LLVMStructTypeInContext(e->ctx, types, s.words, 0) : types[0];
-    LLVMValueRef x = call_asm(e, result, &text, &constraints, arg, zero ? 2 : 2 + s.words);
+    LLVMValueRef x = tk_emit_asm(e, result, tk_buf_text(&text), tk_buf_text(&constraints),
+                                 zero ? 2 : 2 + s.words, arg);
     return from_words(e, &s, x, type);
 }
 
@@ -164,5 +154,6 @@ void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMV
                (long long)p.bytes);
     operands(&text, &s, 2);
     tk_buf_str(&text, ";");
-    call_asm(e, LLVMVoidTypeInContext(e->ctx), &text, &constraints, arg, 2 + s.words);
+    (void)tk_emit_asm(e, LLVMVoidTypeInContext(e->ctx), tk_buf_text(&text),
+                      tk_buf_text(&constraints), 2 + s.words, arg);
 }

@@ -12,6 +12,7 @@
 #include "lower/stage.h"
 #include "lower/views.h"
 #include "ptx/llvm_build.h"
+#include "ptx/llvm_bulk.h"
 #include "ptx/llvm_internal.h"
 
 enum { PIECE = 16, LANES = 32 };
@@ -28,6 +29,9 @@ typedef struct stage {
     LLVMValueRef first;  // where the first row begins, in global memory
     LLVMValueRef step;   // i64: bytes from row to row there
     LLVMValueRef skew, pitch; // i32
+    LLVMValueRef touch;       // i1: the rows touch, or there is one
+    LLVMValueRef together;    // i32: bytes of all, where they do
+    LLVMValueRef bar;         // of a load by bulk copies; NULL: by others
 } stage;
 
 static LLVMValueRef two(tk_emit *e, const char *name, LLVMValueRef a, LLVMValueRef b) {
@@ -107,6 +111,10 @@ static void place(stage *s) {
     s->skew = tk_ll_mask(e, tk_ll_resize(e, low, 32, false), PIECE - 1);
     LLVMValueRef more = tk_ll_sub(e, tk_ll_resize(e, s->step, 32, false), s->bytes);
     s->pitch = tk_ll_add(e, s->bytes, tk_ll_mask(e, more, PIECE - 1));
+    LLVMValueRef one_row = tk_ll_icmp(e, LLVMIntSLE, s->rows, tk_emit_i32(e, 1));
+    s->touch = tk_ll_icmp(e, LLVMIntEQ, s->step, tk_ll_resize(e, s->bytes, 64, true));
+    s->touch = LLVMBuildOr(e->b, s->touch, one_row, "");
+    s->together = tk_ll_mul(e, s->rows, s->bytes);
 }
 
 static stage stage_of(tk_emit *e, const tk_op *op) {
@@ -150,11 +158,33 @@ static run run_of(const stage *s, LLVMValueRef i, LLVMValueRef bytes) {
     return r;
 }
 
-typedef void copier(const stage *s, LLVMValueRef global, LLVMValueRef shared, unsigned bytes);
+// How a run is copied: by one thread as a whole, or piece by piece by all of its team; and its
+// ends.
+typedef struct copier {
+    void (*bulk)(const stage *s, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes);
+    void (*some)(const stage *s, LLVMValueRef global, LLVMValueRef shared, unsigned bytes);
+} copier;
+
+static LLVMValueRef address(tk_emit *e, LLVMValueRef p) {
+    return LLVMBuildPtrToInt(e->b, p, tk_ll_int(e, 32), "");
+}
+
+static void copy_whole(const stage *s, const run *r, LLVMValueRef member, const copier *copy) {
+    tk_emit *e = s->e;
+    LLVMValueRef some = tk_ll_icmp(e, LLVMIntSGT, r->pieces, tk_emit_i32(e, 0));
+    tk_emit_cond c = tk_emit_if(e, LLVMBuildAnd(e->b, tk_ll_is(e, member, 0), some, ""));
+    copy->bulk(s, ahead(e, r->global, r->head), address(e, ahead(e, r->shared, r->head)),
+               tk_ll_shl(e, r->pieces, 4));
+    tk_emit_end(e, &c);
+}
 
 static void copy_pieces(const stage *s, const run *r, LLVMValueRef member, LLVMValueRef log_team,
-                        copier *copy) {
+                        const copier *copy) {
     tk_emit *e = s->e;
+    if (copy->bulk) {
+        copy_whole(s, r, member, copy);
+        return;
+    }
     LLVMValueRef team = LLVMBuildShl(e->b, tk_emit_i32(e, 1), log_team, "");
     LLVMValueRef left = tk_ll_sub(e, r->pieces, member); // of these each `team`th is the member's
     left = tk_ll_add(e, left, tk_ll_sub(e, team, tk_emit_i32(e, 1)));
@@ -162,12 +192,12 @@ static void copy_pieces(const stage *s, const run *r, LLVMValueRef member, LLVMV
     tk_emit_loop loop = tk_emit_for(e, n);
     LLVMValueRef i = tk_ll_add(e, member, LLVMBuildShl(e->b, loop.i, log_team, ""));
     LLVMValueRef at = tk_ll_add(e, r->head, tk_ll_shl(e, i, 4));
-    copy(s, ahead(e, r->global, at), ahead(e, r->shared, at), PIECE);
+    copy->some(s, ahead(e, r->global, at), ahead(e, r->shared, at), PIECE);
     tk_emit_for_end_short(e, &loop);
 }
 
 // Each end is shorter than 16 bytes, so there are members enough for both.
-static void copy_ends(const stage *s, const run *r, LLVMValueRef member, copier *copy) {
+static void copy_ends(const stage *s, const run *r, LLVMValueRef member, const copier *copy) {
     tk_emit *e = s->e;
     LLVMValueRef mine = tk_ll_mul(e, member, tk_emit_i32(e, s->size));
     LLVMValueRef in_head = tk_ll_icmp(e, LLVMIntULT, mine, r->head);
@@ -175,19 +205,16 @@ static void copy_ends(const stage *s, const run *r, LLVMValueRef member, copier 
     tk_emit_cond c = tk_emit_if(e, any);
     LLVMValueRef behind = tk_ll_add(e, mine, tk_ll_shl(e, r->pieces, 4));
     LLVMValueRef at = tk_ll_sel(e, in_head, mine, behind);
-    copy(s, ahead(e, r->global, at), ahead(e, r->shared, at), s->size);
+    copy->some(s, ahead(e, r->global, at), ahead(e, r->shared, at), s->size);
     tk_emit_end(e, &c);
 }
 
 // All rows that are inside, by all threads of the program.
-static void copy_rows(const stage *s, copier *copy) {
+static void copy_rows(const stage *s, const copier *copy) {
     tk_emit *e = s->e;
     const unsigned log_warps = (unsigned)__builtin_ctz(e->warps);
     LLVMValueRef zero = tk_emit_i32(e, 0), one = tk_emit_i32(e, 1);
-    LLVMValueRef touch = tk_ll_icmp(e, LLVMIntEQ, s->step, tk_ll_resize(e, s->bytes, 64, true));
-    touch = LLVMBuildOr(e->b, touch, tk_ll_icmp(e, LLVMIntSLE, s->rows, one), "");
-    LLVMValueRef together = tk_ll_mul(e, s->rows, s->bytes);
-    LLVMValueRef bytes = tk_ll_sel(e, touch, together, s->bytes);
+    LLVMValueRef touch = s->touch, bytes = tk_ll_sel(e, touch, s->together, s->bytes);
     LLVMValueRef n = tk_ll_sel(e, touch, one, s->rows);
     LLVMValueRef member = tk_ll_sel(e, touch, e->tid, e->lane);
     LLVMValueRef log_team = tk_ll_sel(e, touch, tk_emit_i32(e, 5 + log_warps), tk_emit_i32(e, 5));
@@ -301,6 +328,41 @@ static void copy_in(const stage *s, LLVMValueRef global, LLVMValueRef shared, un
     LLVMSetAlignment(LLVMBuildStore(e->b, x, shared), bytes);
 }
 
+static void bulk_read(const stage *s, LLVMValueRef global, LLVMValueRef shared,
+                      LLVMValueRef bytes) {
+    tk_emit_mbarrier_expect(s->e, s->bar, bytes);
+    tk_emit_bulk_read(s->e, shared, global, bytes, s->bar);
+}
+
+static tk_emit_cond if_leader(tk_emit *e, LLVMValueRef number) {
+    return tk_emit_if(e, tk_ll_is(e, number, 0));
+}
+
+// The first lane of each warp copies what its warp is to copy, and then arrives. What comes element
+// by element, if any, is there once all threads have waited for each other.
+static void bulk_in(stage *s) {
+    tk_emit *e = s->e;
+    const copier by_bulk = {.bulk = bulk_read, .some = copy_in};
+    s->bar = tk_emit_mbarrier_new(e);
+    tk_emit_cond c = if_leader(e, e->tid);
+    tk_emit_mbarrier_init(e, s->bar, e->warps);
+    tk_emit_end(e, &c);
+    tk_emit_barrier(e);
+    c = if_leader(e, e->lane);
+    tk_emit_async_fence(e);
+    tk_emit_end(e, &c);
+    copy_rows(s, &by_bulk);
+    c = if_leader(e, e->lane);
+    tk_emit_mbarrier_arrive(e, s->bar);
+    tk_emit_end(e, &c);
+    LLVMValueRef cut = tk_ll_mask(e, tk_ll_or(e, s->skew, s->together), PIECE - 1);
+    LLVMValueRef whole = LLVMBuildAnd(e->b, s->touch, tk_ll_is(e, cut, 0), "");
+    c = tk_emit_if(e, LLVMBuildNot(e->b, whole, ""));
+    tk_emit_barrier(e);
+    tk_emit_end(e, &c);
+    tk_emit_mbarrier_wait(e, s->bar);
+}
+
 typedef struct staged_load {
     const LLVMValueRef *mask, *other; // NULL: none
     LLVMTypeRef type;                 // in memory
@@ -357,9 +419,14 @@ void tk_emit_staged_load(tk_emit *e, const tk_op *op) {
     staged_load l = {.type = tk_emit_mem_type(e, s.v.dtype)};
     l.mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
     l.other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
-    copy_rows(&s, copy_in);
-    tk_emit_intrinsic(e, "llvm.nvvm.cp.async.wait.all", LLVMVoidTypeInContext(e->ctx), 0, NULL);
-    tk_emit_barrier(e);
+    if (tk_emit_may_bulk(e, op)) {
+        bulk_in(&s);
+    } else {
+        const copier by_pieces = {.some = copy_in};
+        copy_rows(&s, &by_pieces);
+        tk_emit_intrinsic(e, "llvm.nvvm.cp.async.wait.all", LLVMVoidTypeInContext(e->ctx), 0, NULL);
+        tk_emit_barrier(e);
+    }
     l.out = tk_emit_new(e, op->res[0]);
     for (uint32_t r = 0; r < 1U << s.v.l->regs; r += GROUP) {
         const group g = group_of(&s, r);
@@ -394,6 +461,29 @@ static void put(const stage *s, const group *g, const LLVMValueRef *x) {
     tk_emit_end(e, &c);
 }
 
+static void bulk_write(const stage *s, LLVMValueRef global, LLVMValueRef shared,
+                       LLVMValueRef bytes) {
+    tk_emit_bulk_write(s->e, global, shared, bytes);
+}
+
+typedef struct use_count {
+    tk_vid tensor;
+    unsigned stores;
+} use_count;
+
+static void count_store(void *user, tk_op *op) {
+    use_count *n = user;
+    n->stores += op->code == TK_OP_STORE && op->opnd[0] == n->tensor;
+}
+
+// Nothing else of the program reads or writes the tensor, which would have to wait until what a
+// bulk copy writes is there.
+static bool written_once(const tk_emit *e, const tk_op *op) {
+    use_count n = {.tensor = op->opnd[0]};
+    tk_func_walk((tk_func *)(uintptr_t)e->f, count_store, &n);
+    return n.stores == 1 && tk_value_type(e->f, op->opnd[0])->access == TK_OUT;
+}
+
 void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
     stage s = stage_of(e, op);
     const LLVMValueRef *x = tk_emit_get(e, op->opnd[1 + s.v.rank]);
@@ -407,6 +497,16 @@ void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
         put(&s, &g, word);
     }
     tk_emit_end(e, &own);
+    const bool bulk = tk_emit_may_bulk(e, op) && written_once(e, op);
+    const copier copy = {.bulk = bulk ? bulk_write : NULL, .some = copy_out};
+    if (bulk) {
+        tk_emit_async_fence(e);
+    }
     tk_emit_barrier(e);
-    copy_rows(&s, copy_out);
+    copy_rows(&s, &copy);
+    if (bulk) {
+        tk_emit_cond c = if_leader(e, e->lane);
+        tk_emit_bulk_wait(e);
+        tk_emit_end(e, &c);
+    }
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk copies between global and shared memory, and the barriers in shared memory (mbarriers) that
+// count their bytes: from sm_90 on, as inline PTX. Addresses in shared memory are i32.
+//
+// A bulk copy moves a multiple of 16 bytes between multiples of 16. It is asynchronous, and goes by
+// another way than loads and stores do (the async proxy): what was read or written in shared memory
+// before is in order with it by tk_emit_async_fence, in the thread that did or in the one that
+// copies, and a barrier between these two.
+#ifndef TK_PTX_LLVM_BULK_H
+#define TK_PTX_LLVM_BULK_H
+
+#include "ptx/llvm_emit.h"
+
+// Whether the target has them and the op runs at most once in a program: barriers are made for one
+// phase.
+bool tk_emit_may_bulk(const tk_emit *e, const tk_op *op);
+
+// A new barrier of the program: its address. One thread makes it ready for so many arrivals.
+LLVMValueRef tk_emit_mbarrier_new(tk_emit *e);
+void tk_emit_mbarrier_init(tk_emit *e, LLVMValueRef bar, unsigned arrivals);
+// So many bytes more are to come in this phase; the thread has not arrived yet.
+void tk_emit_mbarrier_expect(tk_emit *e, LLVMValueRef bar, LLVMValueRef bytes);
+void tk_emit_mbarrier_arrive(tk_emit *e, LLVMValueRef bar);
+// Until all have arrived and all bytes are there.
+void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar);
+
+void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLVMValueRef bytes,
+                       LLVMValueRef bar);
+void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes);
+// Until the thread's bulk writes have read shared memory.
+void tk_emit_bulk_wait(tk_emit *e);
+void tk_emit_async_fence(tk_emit *e);
+
+// Inline PTX; it stays in order with memory and other inline PTX.
+LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
+                         unsigned n, LLVMValueRef *arg);
+
+#endif
