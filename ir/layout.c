@@ -221,15 +221,15 @@ tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *or
     return l;
 }
 
-tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned warps) {
+tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
+                         unsigned warps) {
     tk_layout l = {.rank = (uint8_t)rank, .warps = (uint8_t)warps};
     uint32_t bit[MAX_ELEM_BITS];
-    const unsigned n = ordered_bits(&l, dim, order, bit);
-    const unsigned rest = n > TK_LANE_BITS ? n - TK_LANE_BITS : 0,
-                   top = warps < rest ? warps : rest;
+    const unsigned n = ordered_bits(&l, dim, order, bit), low = vec + TK_LANE_BITS;
+    const unsigned rest = n > low ? n - low : 0, top = warps < rest ? warps : rest;
     for (unsigned i = 0; i < n; i++) {
-        if (i < TK_LANE_BITS) {
-            l.lane[i] = bit[i];
+        if (i >= vec && i < low) {
+            l.lane[i - vec] = bit[i];
         } else if (i >= n - top) {
             l.warp[i - (n - top)] = bit[i];
         } else {

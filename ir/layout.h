@@ -46,9 +46,11 @@ bool tk_layout_fits(const tk_type *t, unsigned *bad_axis);
 // the rest to registers. Where the tile is smaller, the remaining lane and warp bases are zero.
 tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
                             unsigned warps);
-// Rows apart: lanes take the lowest bits, which stand side by side, warps the highest, so that a
-// warp has rows of its own where there are enough, and registers those between.
-tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned warps);
+// Rows apart: behind `vec` bits of registers lanes take the lowest bits, which stand side by side,
+// warps the highest, so that a warp has rows of its own where there are enough, and registers those
+// between.
+tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
+                         unsigned warps);
 const tk_layout *tk_layout_new(tk_arena *a, tk_layout l); // its copy in the arena
 
 // ---- What ops do to layouts. Results are made valid again by dropping register bits that became

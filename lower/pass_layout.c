@@ -30,7 +30,8 @@ typedef struct shape_rule {
     const tk_type *type;
     int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
     unsigned bytes;             // of the narrowest type accessed directly; 0: none
-    bool staged;                // rows of it go through shared memory
+    unsigned common;            // the same of what all programs read
+    unsigned staged;            // of that whose rows go through shared memory; 0: none
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
     const tk_type *from;        // what is reshaped to it; NULL: nothing
     const tk_layout *layout;    // once asked for
@@ -85,7 +86,11 @@ static void vote(assign *s, const tk_op *op) {
         r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
     }
     if (op->at.staged) {
-        r->staged = true;
+        r->staged = r->staged == 0 || bytes < r->staged ? bytes : r->staged;
+        return;
+    }
+    if (tk_is_common_load(s->f, op)) {
+        r->common = r->common == 0 || bytes < r->common ? bytes : r->common;
         return;
     }
     r->bytes = r->bytes == 0 || bytes < r->bytes ? bytes : r->bytes;
@@ -164,6 +169,19 @@ static const tk_layout *grown(assign *s, const tk_layout *l, const tk_type *t) {
     return keep(s, tk_layout_grow(l, log));
 }
 
+// Elements of rows in shared memory, of which a thread takes those of a word, which is in a bank of
+// its own.
+static const tk_layout *rows_layout(assign *s, const shape_rule *r, const uint8_t *order) {
+    enum { WORD = 4 };
+    const tk_type *t = r->type;
+    unsigned vec = r->staged < WORD ? log2_of(WORD / r->staged) : 0;
+    const unsigned bits = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
+    const unsigned extent = log2_of(t->dim[order[0]]), spare = bits > threads ? bits - threads : 0;
+    vec = vec > extent ? extent : vec;
+    vec = vec > spare ? spare : vec;
+    return keep(s, tk_layout_rows(t->rank, t->dim, order, vec, s->log_warps));
+}
+
 // The layout of a shape: see the head of this file.
 static const tk_layout *shape_layout(assign *s, const tk_type *t) {
     shape_rule *r = rule_of(s, t);
@@ -192,10 +210,11 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
     }
     unsigned total = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
     if (r->staged && !r->bytes) {
-        r->layout = keep(s, tk_layout_rows(t->rank, t->dim, order, s->log_warps));
+        r->layout = rows_layout(s, r, order);
         return r->layout;
     }
-    unsigned vec = log2_of(16 / (r->bytes ? r->bytes : 4));
+    const unsigned bytes = !r->common || (r->bytes && r->bytes < r->common) ? r->bytes : r->common;
+    unsigned vec = log2_of(16 / (bytes ? bytes : 4));
     unsigned extent = log2_of(t->dim[fast]);
     vec = vec > extent ? extent : vec;
     unsigned spare = total > threads ? total - threads : 0;
