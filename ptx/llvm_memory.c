@@ -93,14 +93,14 @@ static LLVMValueRef load_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueR
     return phi;
 }
 
-static void load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
-                       const LLVMValueRef *other, uint32_t r, LLVMValueRef *out) {
+// A vector as it is in memory.
+static LLVMValueRef load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
+                               const LLVMValueRef *other, uint32_t r) {
     uint32_t n = v->plan.vec;
     LLVMValueRef outside = other ? gather(e, v, other + r, n) : LLVMConstNull(group_type(e, v, n));
     tk_emit_place p = tk_emit_view_place(e, v, r); // before any branch: parts are shared
     if (!may_be_cut(v, mask != NULL)) {
-        scatter(e, v, read(e, v, at_once(e, v, mask, r), p, n, outside), out + r, n);
-        return;
+        return read(e, v, at_once(e, v, mask, r), p, n, outside);
     }
     tk_emit_cond c = tk_emit_if(e, at_once(e, v, mask, r));
     LLVMValueRef x[2] = {read(e, v, NULL, p, n, outside), NULL};
@@ -111,7 +111,50 @@ static void load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *ma
     tk_emit_end(e, &c);
     LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(x[0]), "");
     LLVMAddIncoming(phi, x, from, 2);
-    scatter(e, v, phi, out + r, n);
+    return phi;
+}
+
+enum { SEVERAL = 8 }; // vectors that are tested together
+
+// How many registers from r on are tested together first, as vectors among them may be cut: where
+// all are inside, as nearly everywhere, nothing else is tested. 0: that cannot be.
+static uint32_t together(tk_emit *e, const tk_emit_view *v, bool has_mask, uint32_t r,
+                         LLVMValueRef *all) {
+    const uint32_t regs = v->l ? 1U << v->l->regs : 1, some = SEVERAL * v->plan.vec;
+    const uint32_t n = regs - r < some ? regs - r : some;
+    const bool worth = n > v->plan.vec && !has_mask && v->plan.aligned && may_be_cut(v, false);
+    *all = worth ? tk_emit_view_all_inside(e, v, r, n) : NULL;
+    return *all ? n : 0;
+}
+
+static void load_several(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *other, uint32_t r,
+                         uint32_t n, LLVMValueRef all, LLVMValueRef *out) {
+    const uint32_t vec = v->plan.vec;
+    LLVMValueRef x[SEVERAL][2];
+    LLVMBasicBlockRef from[2];
+    tk_emit_place p[SEVERAL];
+    for (uint32_t i = 0; i < n / vec; i++) {
+        p[i] = tk_emit_view_place(e, v, r + i * vec); // before any branch: parts are shared
+    }
+    tk_emit_cond c = tk_emit_if(e, all);
+    for (uint32_t i = 0; i < n / vec; i++) {
+        x[i][0] = read(e, v, NULL, p[i], vec, NULL);
+    }
+    from[0] = LLVMGetInsertBlock(e->b);
+    tk_emit_else(e, &c);
+    for (uint32_t i = 0; i < n / vec; i++) {
+        x[i][1] = load_group(e, v, NULL, other, r + i * vec);
+    }
+    from[1] = LLVMGetInsertBlock(e->b);
+    tk_emit_end(e, &c);
+    for (uint32_t i = 0; i < n / vec; i++) {
+        LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(x[i][0]), "");
+        LLVMAddIncoming(phi, x[i], from, 2);
+        x[i][0] = phi;
+    }
+    for (uint32_t i = 0; i < n / vec; i++) {
+        scatter(e, v, x[i][0], out + r + i * vec, vec);
+    }
 }
 
 // A scalar of a tensor that is written somewhere is read by one thread for all, so that all see the
@@ -119,11 +162,11 @@ static void load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *ma
 static void load_scalar(tk_emit *e, const tk_op *op, const tk_emit_view *v,
                         const LLVMValueRef *mask, const LLVMValueRef *other, LLVMValueRef *out) {
     if (tk_emit_scratch(e, op).work == TK_WORK_THREAD) {
-        load_group(e, v, mask, other, 0, out);
+        scatter(e, v, load_group(e, v, mask, other, 0), out, 1);
         return;
     }
     tk_emit_cond c = tk_emit_if(e, tk_emit_view_owner(e, v));
-    load_group(e, v, mask, other, 0, out);
+    scatter(e, v, load_group(e, v, mask, other, 0), out, 1);
     LLVMBuildStore(e->b, tk_emit_to_mem(e, v->dtype, out[0]), tk_emit_shared_at(e, op, 0, NULL));
     tk_emit_end(e, &c);
     tk_emit_barrier(e);
@@ -141,8 +184,15 @@ static void load(tk_emit *e, const tk_op *op) {
         load_scalar(e, op, &v, mask, other, out);
         return;
     }
-    for (uint32_t r = 0; r < 1U << v.l->regs; r += v.plan.vec) {
-        load_group(e, &v, mask, other, r, out);
+    for (uint32_t r = 0, n; r < 1U << v.l->regs; r += n) {
+        LLVMValueRef all;
+        n = together(e, &v, mask != NULL, r, &all);
+        if (n) {
+            load_several(e, &v, other, r, n, all, out);
+        } else {
+            n = v.plan.vec;
+            scatter(e, &v, load_group(e, &v, mask, other, r), out + r, n);
+        }
     }
 }
 
@@ -178,6 +228,24 @@ static void store_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *m
     tk_emit_end(e, &c);
 }
 
+static void store_several(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, uint32_t r,
+                          uint32_t n, LLVMValueRef all) {
+    tk_emit_place p[SEVERAL];
+    const uint32_t vec = v->plan.vec;
+    for (uint32_t i = 0; i < n / vec; i++) {
+        p[i] = tk_emit_view_place(e, v, r + i * vec);
+    }
+    tk_emit_cond c = tk_emit_if(e, all);
+    for (uint32_t i = 0; i < n / vec; i++) {
+        write(e, v, NULL, p[i], x + r + i * vec, vec);
+    }
+    tk_emit_else(e, &c);
+    for (uint32_t i = 0; i < n; i += vec) {
+        store_group(e, v, NULL, x, r + i);
+    }
+    tk_emit_end(e, &c);
+}
+
 static void store(tk_emit *e, const tk_op *op) {
     const tk_type *t = tk_view_type(e->f, op);
     uint32_t at = 1 + tk_value_type(e->f, op->opnd[0])->rank;
@@ -185,8 +253,15 @@ static void store(tk_emit *e, const tk_op *op) {
     const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[at + 1]) : NULL;
     tk_emit_view v = tk_emit_view_make(e, op, t, tk_emit_layout(e, op->opnd[at]));
     tk_emit_cond own = tk_emit_if(e, tk_emit_view_owner(e, &v));
-    for (uint32_t r = 0; r < (v.l ? 1U << v.l->regs : 1U); r += v.plan.vec) {
-        store_group(e, &v, mask, x, r);
+    for (uint32_t r = 0, n; r < (v.l ? 1U << v.l->regs : 1U); r += n) {
+        LLVMValueRef all;
+        n = together(e, &v, mask != NULL, r, &all);
+        if (n) {
+            store_several(e, &v, x, r, n, all);
+        } else {
+            n = v.plan.vec;
+            store_group(e, &v, mask, x, r);
+        }
     }
     tk_emit_end(e, &own);
 }

@@ -199,6 +199,61 @@ LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r, 
     return in;
 }
 
+// Of registers that differ along the axis in constants alone the one that is furthest; UINT32_MAX:
+// they differ in more.
+static uint32_t furthest(tk_emit *e, const tk_emit_view *v, uint32_t d, uint32_t from, uint32_t n) {
+    uint32_t at = from, most = 0;
+    for (uint32_t r = from; r < from + n; r++) {
+        tk_emit_coord_parts p = tk_emit_coord_of(e, v->l, r, (unsigned)v->axis[d]);
+        if (!p.disjoint) {
+            return UINT32_MAX;
+        }
+        if (p.constant > most) {
+            most = p.constant;
+            at = r;
+        }
+    }
+    return at;
+}
+
+static bool one_index(const tk_emit_view *v, uint32_t d, uint32_t from, uint32_t n) {
+    for (uint32_t r = from; r < from + n; r++) {
+        if (v->reg_of[d][r] != v->reg_of[d][from]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+LLVMValueRef tk_emit_view_all_inside(tk_emit *e, const tk_emit_view *v, uint32_t from, uint32_t n) {
+    uint32_t last[TK_MAX_TENSOR_RANK] = {0};
+    for (uint32_t d = 0; d < v->rank; d++) {
+        if (!v->plan.low[d] && !v->plan.high[d]) {
+            continue;
+        }
+        if (v->reg_of[d] && !one_index(v, d, from, n)) {
+            return NULL;
+        }
+        if (v->axis[d] >= 0) {
+            last[d] = v->room[d] ? furthest(e, v, d, from, n) : UINT32_MAX;
+            if (last[d] == UINT32_MAX) {
+                return NULL;
+            }
+        }
+    }
+    LLVMValueRef in = NULL;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        if (!v->plan.low[d] && !v->plan.high[d]) {
+            continue;
+        }
+        LLVMValueRef here = v->reg_of[d]      ? tile_inside(e, v, from, 1, d)
+                            : v->axis[d] >= 0 ? in_room(e, v, last[d], 0, d)
+                                              : below(e, v->start[d], e->tensor[v->param].dim[d]);
+        in = tk_emit_and(e, in, here);
+    }
+    return in;
+}
+
 LLVMValueRef tk_emit_view_begun(tk_emit *e, const tk_emit_view *v, uint32_t r) {
     return v->rank && v->room[v->rank - 1] ? in_room(e, v, r, 0, v->rank - 1) : NULL;
 }
