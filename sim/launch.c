@@ -336,4 +336,5 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
     }
     tk_sim_run_grid(g);
     result->printed = tk_buf_text(&g->printed);
+    result->nprinted = g->printed.n;
 }

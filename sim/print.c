@@ -2,7 +2,7 @@
 // vprintf: arguments lie one behind another, each at a multiple of its size, floats as f64.
 #include "sim/machine.h"
 
-enum { MOST_PRINTED = 1 << 20, MOST_STRING = 1 << 14 };
+enum { MOST_PRINTED = 1 << 20, MOST_STRING = 1 << 14, MOST_WIDE = 1000 };
 
 const char *tk_sim_string_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                              uint64_t address) {
@@ -53,32 +53,40 @@ typedef struct conversion {
     char kind;
 } conversion;
 
-static int read_count(printing *p, const char **s) {
-    int n = 0;
+// A number, or the argument that * stands for, which may be less than 0.
+static int64_t read_count(printing *p, const char **s) {
+    int64_t n = 0;
     if (**s == '*') {
         ++*s;
-        n = (int)(uint32_t)next_argument(p, 4);
+        return (int32_t)(uint32_t)next_argument(p, 4);
     }
     for (; **s >= '0' && **s <= '9'; ++*s) {
-        n = n < 1000 ? n * 10 + (**s - '0') : n;
+        n = n <= MOST_WIDE ? n * 10 + (**s - '0') : n;
     }
-    return n < 0 ? 0 : n > 1000 ? 1000 : n;
+    return n;
 }
+
+static int bounded(int64_t n) { return n > MOST_WIDE ? MOST_WIDE : (int)n; }
 
 static const char *read_conversion(printing *p, const char *s, conversion *c) {
     size_t n = 0;
     *c = (conversion){.width = -1, .precision = -1};
     for (; *s && strchr("-+ #0", *s); s++) {
-        if (n < sizeof c->flags - 1 && !strchr(c->flags, *s)) {
+        if (n < sizeof c->flags - 2 && !strchr(c->flags, *s)) {
             c->flags[n++] = *s;
         }
     }
     if (*s == '*' || (*s >= '0' && *s <= '9')) {
-        c->width = read_count(p, &s);
+        const int64_t width = read_count(p, &s);
+        if (width < 0) { // at the left
+            c->flags[n] = '-';
+        }
+        c->width = bounded(width < 0 ? -width : width);
     }
     if (*s == '.') {
         s++;
-        c->precision = read_count(p, &s);
+        const int64_t precision = read_count(p, &s);
+        c->precision = precision < 0 ? -1 : bounded(precision); // -1: as if none were there
     }
     for (; *s && strchr("hlzjt", *s); s++) {
         c->longs += *s == 'h' ? 0u : *s == 'l' ? 1u : 2u;
@@ -101,6 +109,15 @@ static const char *spec_of(printing *p, const conversion *c, const char *longs) 
     return tk_buf_text(&b);
 }
 
+// Also 0, which would end a text.
+static void put_character(const conversion *c, char x, tk_buf *out) {
+    const int pad = c->width > 1 ? c->width - 1 : 0;
+    const bool left = strchr(c->flags, '-') != NULL;
+    tk_buf_fmt(out, "%*s", left ? 0 : pad, "");
+    tk_buf_add(out, &x, 1);
+    tk_buf_fmt(out, "%*s", left ? pad : 0, "");
+}
+
 static void convert(printing *p, const conversion *c, tk_buf *out) {
     bool is_signed = c->kind == 'd' || c->kind == 'i';
     if (is_signed || (c->kind && strchr("uxXop", c->kind))) {
@@ -115,7 +132,7 @@ static void convert(printing *p, const conversion *c, tk_buf *out) {
         memcpy(&x, &bits, sizeof x);
         tk_buf_fmt(out, spec_of(p, c, ""), x);
     } else if (c->kind == 'c') {
-        tk_buf_fmt(out, spec_of(p, c, ""), (int)(next_argument(p, 4) & 0x7f));
+        put_character(c, (char)(unsigned char)next_argument(p, 4), out);
     } else if (c->kind == 's') {
         uint64_t at = next_argument(p, 8);
         const char *text = p->ok ? tk_sim_string_at(p->w, p->i, p->lane, at) : NULL;
@@ -146,7 +163,7 @@ bool tk_sim_print(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t 
         }
     }
     if (s && p.ok && w->grid->printed.n + out.n <= MOST_PRINTED) {
-        tk_buf_fmt(&w->grid->printed, "%s", tk_buf_text(&out));
+        tk_buf_add(&w->grid->printed, tk_buf_text(&out), out.n);
     }
     *count = p.count;
     w->grid->changes++;

@@ -75,6 +75,7 @@ typedef struct tk_sim_result {
     bool ok;
     tk_sim_fault fault;  // where not ok
     const char *printed; // by vprintf; what is beyond 1 MiB is left out
+    size_t nprinted;     // bytes of it; 0 may be among them
     // One for each instruction of the module. tk_sim_sum adds them up.
     tk_sim_count *count;
     uint32_t ncount;

@@ -180,6 +180,26 @@ Test(sim_calls, printed) {
     sim_close(e);
 }
 
+// "%*d|%.*d|%*c%c%-3c|\n": a width below 0, a precision below 0, characters that are 0 and 200.
+#define AWKWARD                                                                                    \
+    "37, 42, 100, 124, 37, 46, 42, 100, 124, 37, 42, 99, 37, 99, 37, 45, 51, 99, 124, 10, 0"
+Test(sim_calls, printed_awkwardly) {
+    static const char want[] = "5   |7|   \0\310x  |\n";
+    sim_env *e = sim_open();
+    run(e, 1, 0, PRINTF ".global .b8 f[64] = {" AWKWARD "};\n",
+        ".local .align 8 .b8 a[40]; .param .b64 p; .param .b64 q; .param .b32 r;\n"
+        "mov.b64 %d1, f; cvta.global.u64 %d1, %d1; mov.b64 %d2, a; cvta.local.u64 %d3, %d2;\n"
+        "st.local.b32 [%d2], -4; st.local.b32 [%d2+4], 5; st.local.b32 [%d2+8], -3;\n"
+        "st.local.b32 [%d2+12], 7; st.local.b32 [%d2+16], 4; st.local.b32 [%d2+20], 0;\n"
+        "st.local.b32 [%d2+24], 200; st.local.b32 [%d2+28], 120;\n"
+        "st.param.b64 [p], %d1; st.param.b64 [q], %d3; call.uni (r), vprintf, (p, q);\n"
+        "ld.param.b32 %r2, [r]; cvt.u64.u32 %d5, %r2; st.global.b64 [%at], %d5;");
+    cr_expect_eq(e->result.nprinted, sizeof want - 1);
+    cr_expect(memcmp(e->result.printed, want, sizeof want) == 0, "%s", e->result.printed);
+    cr_expect_eq(e->word[0], 8);
+    sim_close(e);
+}
+
 static void refused(const char *functions, const char *statements, uint32_t line,
                     const char *words) {
     sim_env *e = sim_open();

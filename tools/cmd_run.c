@@ -154,13 +154,16 @@ static void show_time(tool *t, session *lib, device_arguments *d, double first) 
     const char *device = tkc_device_name(d->device);
     double second;
     if (!d->copied) {
-        printf("time: %.3f ms for one launch on %s, compiling included (times on a busy machine "
-               "are noise)\n",
-               1e3 * first, device);
+        fprintf(t->text,
+                "time: %.3f ms for one launch on %s, compiling included (times on a busy machine "
+                "are noise)\n",
+                1e3 * first, device);
     } else if (launch_warm(t, lib, d, &second)) {
-        printf("time: %.3f ms for a second launch on %s until it is done, by the host's clock (the "
-               "first, with compiling, loading and copying back: %.3f ms)\n",
-               1e3 * second, device, 1e3 * first);
+        fprintf(
+            t->text,
+            "time: %.3f ms for a second launch on %s until it is done, by the host's clock (the "
+            "first, with compiling, loading and copying back: %.3f ms)\n",
+            1e3 * second, device, 1e3 * first);
     }
 }
 
@@ -176,7 +179,7 @@ static void launch(tool *t, run_settings *s, session *lib, const arguments *a) {
     double seconds;
     if (device_arguments_make(t, device, a, &d) && launch_once(t, s, lib, &d, &seconds)) {
         if (s->out.n == 0 && s->x.n == 0 && !s->print) {
-            printf("%s on %s\n", tkc_kernel_name(lib->kernel), tkc_device_name(device));
+            fprintf(t->text, "%s on %s\n", tkc_kernel_name(lib->kernel), tkc_device_name(device));
         }
         deliver(t, s, a);
         if (s->time) {
@@ -208,6 +211,7 @@ static void run(tool *t, void *settings) {
     for (size_t i = 0; i < s->x.n; i++) {
         s->k.wanted.at[s->k.wanted.n++] = s->x.at[i].name;
     }
+    t->text = s->counters == 2 ? stderr : stdout;
     session lib;
     arguments a;
     bool ok = session_open(t, &lib, &s->k) && session_load(t, &lib, s->common.files.at[0]) &&

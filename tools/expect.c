@@ -182,13 +182,13 @@ comparison tensor_compare(const tkc_tensor *x, const tkc_tensor *y, double rtol,
 
 static void put_worst(tool *t, const char *what, const worst_place *w, const tkc_tensor *x,
                       tkc_dtype expected) {
-    printf("  greatest %s error %.3Lg", what, w->error);
+    fprintf(t->text, "  greatest %s error %.3Lg", what, w->error);
     char got[VALUE_ROOM], wanted[VALUE_ROOM];
     if (w->error > 0) {
-        printf(" at %s: %s, expected %s", index_text(t, x->rank, w->index),
-               value_text(got, x->dtype, w->got), value_text(wanted, expected, w->expected));
+        fprintf(t->text, " at %s: %s, expected %s", index_text(t, x->rank, w->index),
+                value_text(got, x->dtype, w->got), value_text(wanted, expected, w->expected));
     }
-    putchar('\n');
+    putc('\n', t->text);
 }
 
 static bool same_shape(const tkc_tensor *a, const tkc_tensor *b) {
@@ -229,8 +229,8 @@ void expect_compare(tool *t, expectation *e, const tkc_tensor *x) {
     }
     const tkc_tensor *y = &e->file.tensor;
     comparison r = tensor_compare(x, y, e->rtol, e->atol);
-    printf("%s: %s against %s, rtol %g, atol %g: %zu of %zu elements out of tolerance\n", e->name,
-           shape_text(t, x), e->path, r.rtol, r.atol, r.bad, r.count);
+    fprintf(t->text, "%s: %s against %s, rtol %g, atol %g: %zu of %zu elements out of tolerance\n",
+            e->name, shape_text(t, x), e->path, r.rtol, r.atol, r.bad, r.count);
     put_worst(t, "absolute", &r.absolute, x, y->dtype);
     put_worst(t, "relative", &r.relative, x, y->dtype);
     if (r.bad) {

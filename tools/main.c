@@ -115,6 +115,7 @@ static void occupy_standard_streams(void) {
 int main(int argc, char **argv) {
     static tool the_tool; // static: its memory is reachable also where exit ends the process
     occupy_standard_streams();
+    the_tool.text = stdout;
     tool_set_output(&the_tool, false, 0);
     dispatch(&the_tool, argc, argv);
     return tool_end(&the_tool);

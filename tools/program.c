@@ -8,8 +8,8 @@
 #include <string.h>
 
 static void print_line(void *user, const char *line) {
-    (void)user;
-    puts(line);
+    const tool *t = user;
+    fprintf(t->text, "%s\n", line);
 }
 
 bool session_open(tool *t, session *s, const kernel_settings *k) {
@@ -23,7 +23,7 @@ bool session_open(tool *t, session *s, const kernel_settings *k) {
         tkc_config_werror(c, k->werror);
         tkc_config_threads(c, (unsigned)k->threads);
     }
-    tkc_config_print(c, print_line, NULL);
+    tkc_config_print(c, print_line, t);
     tkc_status status =
         tkc_config_cache(c, k && k->no_cache ? NULL : cache_folder(t), CACHE_MAX_BYTES);
     if (status == TKC_OK) {

@@ -6,15 +6,15 @@
 #include <math.h>
 #include <stdio.h>
 
-static void put_first(const tkc_tensor *x) {
+static void put_first(tool *t, const tkc_tensor *x) {
     enum { FIRST = 4 };
     char room[VALUE_ROOM];
-    printf("first");
+    fprintf(t->text, "first");
     cursor c = cursor_make(x);
     for (; c.at < c.count && c.at < FIRST; cursor_next(&c)) {
-        printf(" %s", value_text(room, x->dtype, cursor_value(&c)));
+        fprintf(t->text, " %s", value_text(room, x->dtype, cursor_value(&c)));
     }
-    puts(c.count > FIRST ? " ..." : "");
+    fputs(c.count > FIRST ? " ...\n" : "\n", t->text);
 }
 
 void show_summary(tool *t, const char *name, const tkc_tensor *x) {
@@ -32,29 +32,29 @@ void show_summary(tool *t, const char *name, const tkc_tensor *x) {
         most = v > most ? v : most;
         sum += v;
     }
-    printf("%s: %s", name, shape_text(t, x));
+    fprintf(t->text, "%s: %s", name, shape_text(t, x));
     if (c.count == 0) {
-        puts(", no elements");
+        fputs(", no elements\n", t->text);
         return;
     }
     size_t n = c.count - nans;
     if (n) {
-        printf(", least %s, greatest %s, mean %.6Lg", value_text(low, x->dtype, least),
-               value_text(high, x->dtype, most), sum / (wide)n);
+        fprintf(t->text, ", least %s, greatest %s, mean %.6Lg", value_text(low, x->dtype, least),
+                value_text(high, x->dtype, most), sum / (wide)n);
     }
     if (nans) {
-        printf(", %zu nan", nans);
+        fprintf(t->text, ", %zu nan", nans);
     }
-    printf(", ");
-    put_first(x);
+    fprintf(t->text, ", ");
+    put_first(t, x);
 }
 
 void show_whole(tool *t, const char *name, const tkc_tensor *x) {
     char room[VALUE_ROOM];
-    printf("%s: %s\n", name, shape_text(t, x));
+    fprintf(t->text, "%s: %s\n", name, shape_text(t, x));
     cursor c = cursor_make(x);
     if (c.count == 0) {
-        puts("[]");
+        fputs("[]\n", t->text);
     }
     for (; c.at < c.count; cursor_next(&c)) {
         // Brackets open where the last axes start and close where they end.
@@ -66,20 +66,20 @@ void show_whole(tool *t, const char *name, const tkc_tensor *x) {
             close++;
         }
         if (open && open < x->rank) {
-            printf("%*s", (int)(x->rank - open), "");
+            fprintf(t->text, "%*s", (int)(x->rank - open), "");
         }
         for (uint32_t i = 0; i < open; i++) {
-            putchar('[');
+            putc('[', t->text);
         }
-        fputs(value_text(room, x->dtype, cursor_value(&c)), stdout);
+        fputs(value_text(room, x->dtype, cursor_value(&c)), t->text);
         for (uint32_t i = 0; i < close; i++) {
-            putchar(']');
+            putc(']', t->text);
         }
         if (c.at + 1 < c.count) {
-            fputs(close ? ",\n" : ", ", stdout);
+            fputs(close ? ",\n" : ", ", t->text);
         }
     }
     if (c.count) {
-        putchar('\n');
+        putc('\n', t->text);
     }
 }

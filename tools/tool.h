@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum tool_code {
     CODE_FINE = 0,
@@ -26,6 +27,7 @@ typedef struct tool {
     const char *command; // "run"; NULL before it is known
     bool json;           // diagnostics as JSON
     bool colour;
+    FILE *text; // results for a person: stdout, or stderr where that is to be one document
     int code;
     const char *said[16]; // reports of warnings alone
     size_t nsaid;
