@@ -188,10 +188,18 @@ const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **l
     return NULL;
 }
 
+static bool may_not_run(const tk_op *op) {
+    while (op && op->code != TK_OP_IF) {
+        op = op->in->owner;
+    }
+    return op;
+}
+
 static void find_twice(void *user, tk_op *op) {
     bool *found = user;
     const tk_op *load;
-    *found = *found || (op->code == TK_OP_FOR && tk_read_before(op->in->func, op, &load));
+    *found = *found ||
+             (op->code == TK_OP_FOR && !may_not_run(op) && tk_read_before(op->in->func, op, &load));
 }
 
 bool tk_reads_twice(const tk_func *f) {

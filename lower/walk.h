@@ -34,7 +34,7 @@ const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **l
 // each tensor that is stored to is not 0. If not so, *why says what is in the way.
 bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char **why);
 
-// Whether some loop of the function reads what a loop before it read.
+// Whether some loop of the function, in no branch of an `if`, reads what a loop before it read.
 bool tk_reads_twice(const tk_func *f);
 
 #endif
