@@ -239,6 +239,20 @@ tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order
     return l;
 }
 
+bool tk_layout_apart(const tk_layout *l) {
+    uint32_t threads = 0, registers = 0;
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        threads |= l->lane[i];
+    }
+    for (unsigned i = 0; i < l->warps; i++) {
+        threads |= l->warp[i];
+    }
+    for (unsigned i = 0; i < l->regs; i++) {
+        registers |= l->reg[i];
+    }
+    return (threads & registers) == 0;
+}
+
 const tk_layout *tk_layout_new(tk_arena *a, tk_layout l) {
     tk_layout *own = TK_NEW(a, tk_layout);
     *own = l;

@@ -74,6 +74,9 @@ tk_layout tk_layout_grow(const tk_layout *l, const unsigned *log);
 // Lanes and warps that hold copies: a bit is set where a thread with that index bit set holds only
 // what the thread without it holds. Only the thread with all these bits 0 owns its elements.
 void tk_layout_copies(const tk_layout *l, uint32_t *lane_mask, uint32_t *warp_mask);
+// Whether registers and threads share no bit: then an element's number, and each coordinate, is the
+// sum of what the register gives and what the thread gives.
+bool tk_layout_apart(const tk_layout *l);
 // How many low register bits walk consecutive elements of `axis` (bases 1 << shift, 2 << shift,
 // ...).
 unsigned tk_layout_vector(const tk_layout *l, unsigned axis);

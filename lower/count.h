@@ -26,18 +26,21 @@ void tk_count_sectors(tk_requests *to, uint32_t mask, const uint64_t *at, uint32
 void tk_count_wavefronts(tk_requests *to, uint32_t mask, const uint64_t *at, uint32_t bytes,
                          bool load);
 
-// An access of a tensor, in program 0 (lower/sample.h). Where a size is not known everything is
+// An access of a tensor, in one program (lower/sample.h). Where a size is not known everything is
 // inside, and rows are far apart and begin at a sector.
 typedef struct tk_view_count {
     const char *unknown; // why sectors are not known; NULL: they are
     const char *assumed; // what was taken for granted; NULL: nothing
     uint64_t bytes;      // that are inside the tensor
     tk_requests of;      // where known
+    tk_requests shared;  // of shared memory, of what goes through it (lower/stage.h)
 } tk_view_count;
-tk_view_count tk_count_view(tk_sample *s, const tk_op *op, const tk_view_plan *p,
-                            tk_tensor_facts facts);
+tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p);
+// Where its first element is, from the beginning of its tensor, in bytes. False: not known.
+bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                    uint64_t *at);
 
-// How an op works across threads.
+// How an op works across threads; of what is staged, barriers alone.
 typedef struct tk_across_count {
     bool known;        // whether the following are; bytes and place of its memory always are
     uint32_t barriers; // inside it

@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The requests of global memory of an access, as the code of ptx/llvm_memory.c makes them. See
 // count.h.
-#include "lower/count.h"
-
-#include "lower/views.h"
+#include "lower/count_internal.h"
 
 enum { LANES = 32, MOST_VECTOR = 16 };
 
-typedef struct view {
-    tk_sample *s;
-    const tk_op *op;
-    const tk_view_plan *p;
-    const tk_layout *l;
-    tk_view_axes axes;
-    uint32_t bytes; // of an element
-    uint32_t param, rank;
-    uint64_t stride[TK_MAX_TENSOR_RANK]; // bytes
-    int64_t size[TK_MAX_TENSOR_RANK];    // -1: not known
-    int64_t start[TK_MAX_TENSOR_RANK];
-    tk_vid mask;
-    uint32_t lane_copies, warp_copies; // only a thread without these bits owns its elements
-    bool all;                          // but all that hold one access it
-    tk_view_count out;
-} view;
+typedef tk_counted view;
 
 // ---- Before any element -------------------------------------------------------------------------
 
@@ -81,8 +64,9 @@ static void find_owners(view *v) {
 
 // ---- Elements -----------------------------------------------------------------------------------
 
-static uint32_t coord(const tk_layout *l, uint32_t e, unsigned axis) {
-    return e >> tk_layout_shift(l, axis) & ((1U << l->log_dim[axis]) - 1);
+bool tk_counted_passes(tk_counted *v, uint32_t e) {
+    tk_const m;
+    return !v->mask || !tk_sample_value(v->s, v->mask, e, &m) || m.bits;
 }
 
 // Of a tile index, the element for element e of the view.
@@ -91,7 +75,8 @@ static uint32_t index_element(const view *v, uint32_t d, uint32_t e) {
     const unsigned first = (unsigned)v->axes.first[d] + v->axes.count[d] - t->rank;
     uint32_t out = 0;
     for (unsigned k = 0; k < t->rank; k++) {
-        out = out * (uint32_t)t->dim[k] + (t->dim[k] > 1 ? coord(v->l, e, first + k) : 0);
+        out =
+            out * (uint32_t)t->dim[k] + (t->dim[k] > 1 ? tk_counted_coord(v->l, e, first + k) : 0);
     }
     return out;
 }
@@ -102,14 +87,13 @@ static bool index_of(view *v, uint32_t d, uint32_t e, int64_t *out) {
         return tk_sample_int(v->s, v->op->opnd[1 + d], index_element(v, d, e), out);
     }
     *out = v->start[d];
-    *out += v->op->at.index[d] > 0 ? coord(v->l, e, v->axes.first[d]) : 0;
+    *out += v->op->at.index[d] > 0 ? tk_counted_coord(v->l, e, v->axes.first[d]) : 0;
     return true;
 }
 
 // Whether element e of the view is accessed, and its address.
 static bool accessed(view *v, uint32_t e, uint64_t *at) {
-    tk_const m;
-    bool in = !v->mask || !tk_sample_value(v->s, v->mask, e, &m) || m.bits;
+    bool in = tk_counted_passes(v, e);
     *at = 0;
     for (uint32_t d = 0; d < v->rank; d++) {
         int64_t i = 0;
@@ -170,19 +154,39 @@ static void enumerate(view *v) {
     }
 }
 
-tk_view_count tk_count_view(tk_sample *s, const tk_op *op, const tk_view_plan *p,
-                            tk_tensor_facts facts) {
-    const tk_type *t = tk_view_type(s->f, op);
-    view v = {.s = s, .op = op, .p = p};
+static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p) {
+    view v = {.s = s, .x = x, .op = op, .p = p, .param = p->param, .rank = p->rank};
     v.l = tk_value_layout(s->f, tk_view_value(s->f, op));
     v.axes = tk_view_axes_of(s->f, op);
-    v.bytes = (uint32_t)tk_dtype_size(t->dtype);
-    v.param = p->param;
-    v.rank = p->rank;
-    strides(&v, facts);
+    v.bytes = (uint32_t)tk_dtype_size(tk_view_type(s->f, op)->dtype);
+    strides(&v, x->facts ? x->facts[p->param] : 0);
     starts(&v);
     find_mask(&v);
     find_owners(&v);
-    enumerate(&v);
+    return v;
+}
+
+tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op,
+                            const tk_view_plan *p) {
+    view v = view_of(s, x, op, p);
+    if (op->at.staged) {
+        tk_count_staged(&v);
+    } else {
+        enumerate(&v);
+    }
     return v.out;
+}
+
+bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                    uint64_t *at) {
+    view v = view_of(s, x, op, p);
+    *at = 0;
+    for (uint32_t d = 0; d < v.rank; d++) {
+        int64_t i = 0;
+        if (!index_of(&v, d, 0, &i)) {
+            return false;
+        }
+        *at += (uint64_t)i * v.stride[d];
+    }
+    return !v.out.unknown;
 }

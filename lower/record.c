@@ -8,6 +8,8 @@
 #include "lower/record_internal.h"
 #include "lower/views.h"
 
+enum { SECTOR = 32 };
+
 static tk_note_rec *note(const tk_recorder *r, const tk_op *op, const char *id, tk_verdict verdict,
                          const char *text) {
     tk_module *m = r->f->module;
@@ -43,79 +45,162 @@ static void times(const tk_recorder *r, tk_note_rec *n) {
     }
 }
 
+// ---- Across threads: counts
+// ----------------------------------------------------------------------
+
+static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
+    tk_arena *scratch = r->scratch;
+    const uint64_t bytes = tk_scratch_bytes(r->f, op);
+    if (bytes) {
+        number(r, n, "offset", (double)op->at.shared);
+        number(r, n, "shared", (double)bytes);
+    }
+    if (!r->o->counts) {
+        return;
+    }
+    const tk_across_count c =
+        tk_count_across(scratch, r->f, op, (unsigned)r->f->module->attrs.warps);
+    const double by = r->times > 0 ? r->times : 1;
+    times(r, n);
+    if (!c.known) {
+        tk_note_word_add(&r->f->module->notes, n, "wavefronts", "not counted");
+        return;
+    }
+    const uint64_t units = c.read.units + c.written.units, least = c.read.least + c.written.least;
+    number(r, n, "shuffles", c.shuffles * by);
+    number(r, n, "barriers", c.barriers * by);
+    if (bytes && !op->at.staged) {
+        number(r, n, "requests", (double)(c.read.requests + c.written.requests) * by);
+        number(r, n, "wavefronts", (double)units * by);
+        number(r, n, "least wavefronts", (double)least * by);
+        number(r, n, "conflicts", (double)(units - least) * by);
+    }
+}
+
 // ---- Accesses -----------------------------------------------------------------------------------
 
+typedef struct requests {
+    double requests, units, least;
+} requests;
+
 typedef struct amount {
-    double moved, requests, sectors, least;
+    double moved;
+    requests of, shared;
 } amount;
 
-static amount plus(amount a, double times, amount b) {
-    return (amount){a.moved + times * b.moved, a.requests + times * b.requests,
-                    a.sectors + times * b.sectors, a.least + times * b.least};
+static requests plus_requests(requests a, double times, const tk_requests *b) {
+    return (requests){a.requests + times * (double)b->requests, a.units + times * (double)b->units,
+                      a.least + times * (double)b->least};
 }
 
-static amount of_one(const tk_view_count *c) {
-    return (amount){(double)c->bytes, (double)c->of.requests, (double)c->of.units,
-                    (double)c->of.least};
+static amount plus(amount a, double times, const tk_view_count *b) {
+    return (amount){a.moved + times * (double)b->bytes, plus_requests(a.of, times, &b->of),
+                    plus_requests(a.shared, times, &b->shared)};
 }
 
-// Of a program, over all executions: all but the last are as the first.
-static amount of_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
-                         tk_view_count *first) {
-    const tk_tensor_facts facts = r->x->facts ? r->x->facts[p->param] : 0;
-    *first = tk_count_view(&r->sample, op, p, facts);
-    const amount one = of_one(first);
-    if (r->times <= 1) {
-        return one;
+// Adds `programs` as this one, over all executions: all but the last are as the first. What the
+// first is.
+static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
+                                 double programs, amount *to) {
+    const tk_view_count first = tk_count_view(&r->sample, r->x, op, p);
+    const double times = r->times > 1 ? r->times : 1;
+    *to = plus(*to, programs * (times > 1 ? times - 1 : 1), &first);
+    if (times > 1) {
+        r->sample.last = true;
+        const tk_view_count last = tk_count_view(&r->sample, r->x, op, p);
+        r->sample.last = false;
+        *to = plus(*to, programs, &last);
     }
-    r->sample.last = true;
-    const tk_view_count last = tk_count_view(&r->sample, op, p, facts);
-    r->sample.last = false;
-    return plus(of_one(&last), r->times - 1, one);
+    return first;
 }
 
-// Of all programs: along each axis of the grid all but the last are as the first.
-static amount of_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p) {
-    const uint32_t axes = r->f->grid ? r->f->grid->last->nopnd : 0;
-    amount all = {0, 0, 0, 0};
-    for (uint32_t corner = 0; corner < 1U << axes; corner++) {
-        double programs = 1;
-        for (uint32_t i = 0; i < axes; i++) {
-            const double n = (double)tk_sample_programs_along(&r->sample, i);
-            programs *= n == 0 ? 0 : corner >> i & 1 ? 1 : n - 1;
-        }
-        if (programs > 0) {
-            tk_view_count first;
-            r->sample.last_along = corner;
-            all = plus(all, programs, of_program(r, op, p, &first));
-            r->sample.last_along = 0;
+// After how many programs along an axis of the grid rows begin at the same place in a sector again.
+static int64_t period(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axis) {
+    uint64_t here, next, step;
+    const bool known = tk_count_begin(&r->sample, r->x, op, p, &here);
+    r->sample.program[axis]++;
+    const bool both = tk_count_begin(&r->sample, r->x, op, p, &next) && known;
+    r->sample.program[axis]--;
+    step = (next - here) % SECTOR;
+    return !both || step == 0 ? 1 : SECTOR / (int64_t)(step & -step);
+}
+
+// Of all programs: along each axis of the grid those before the last are as the first of them whose
+// rows begin at the same place in a sector.
+static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axes,
+                    double programs, amount *to) {
+    if (axes == 0) {
+        (void)add_program(r, op, p, programs, to);
+        return;
+    }
+    const uint32_t axis = axes - 1;
+    const int64_t n = tk_sample_programs_along(&r->sample, axis), step = period(r, op, p, axis);
+    int64_t *at = &r->sample.program[axis];
+    for (*at = 0; *at < step && *at < n - 1; ++*at) {
+        add_all(r, op, p, axis, programs * (double)((n - 2 - *at) / step + 1), to);
+    }
+    *at = n - 1;
+    if (n > 0) {
+        add_all(r, op, p, axis, programs, to);
+    }
+    *at = 0;
+}
+
+static void add_requests(const tk_recorder *r, tk_note_rec *n, const char *units,
+                         const requests *one) {
+    number(r, n, "requests", one->requests);
+    number(r, n, units, one->units);
+    number(r, n, tk_format(r->f->module->notes.arena, "least %s", units), one->least);
+}
+
+static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
+                       const requests *all) {
+    if (r->programs >= 0) {
+        number(r, n, "requests by all", all->requests);
+        number(r, n, tk_format(r->f->module->notes.arena, "%s by all", units), all->units);
+    }
+}
+
+// What a staged access does with shared memory.
+static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, const amount *all) {
+    tk_arena *a = r->f->module->notes.arena;
+    tk_note_rec *n = note(r, op, "staging", TK_NOTE_INFO,
+                          tk_format(a,
+                                    "'%s': rows as they lie in the tensor, 16 bytes at once "
+                                    "and their ends element by element",
+                                    tk_op_info(op->code)->name));
+    count_across(r, op, n);
+    if (r->o->counts) {
+        add_requests(r, n, "wavefronts", &one->shared);
+        number(r, n, "conflicts", one->shared.units - one->shared.least);
+        add_by_all(r, n, "wavefronts", &all->shared);
+        if (r->programs >= 0) {
+            number(r, n, "conflicts by all", all->shared.units - all->shared.least);
         }
     }
-    return all;
 }
 
-static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p, tk_note_rec *n) {
+static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p, tk_note_rec *n,
+                         amount *one, amount *all) {
     tk_notes *notes = &r->f->module->notes;
-    tk_view_count first;
-    const amount one = of_program(r, op, p, &first);
-    const amount all = r->programs < 0 ? one : of_all(r, op, p);
-    number(r, n, "moved", one.moved);
-    tk_record_moved(r, op, p->param, one.moved, all.moved);
+    const tk_view_count first = add_program(r, op, p, 1, one);
+    *all = *one;
+    if (r->programs >= 0) {
+        *all = (amount){.moved = 0};
+        add_all(r, op, p, r->f->grid ? r->f->grid->last->nopnd : 0, 1, all);
+    }
+    number(r, n, "moved", one->moved);
+    tk_record_moved(r, op, p->param, one->moved, all->moved);
     if (first.unknown) {
         tk_note_word_add(notes, n, "sectors",
                          tk_format(notes->arena, "not known: %s", first.unknown));
         return;
     }
-    number(r, n, "requests", one.requests);
-    number(r, n, "sectors", one.sectors);
-    number(r, n, "least sectors", one.least);
+    add_requests(r, n, "sectors", &one->of);
     if (first.of.requests) {
         number(r, n, "sectors a request", (double)first.of.units / (double)first.of.requests);
     }
-    if (r->programs >= 0) {
-        number(r, n, "requests by all", all.requests);
-        number(r, n, "sectors by all", all.sectors);
-    }
+    add_by_all(r, n, "sectors", &all->of);
     if (first.assumed) {
         tk_note_word_add(notes, n, "assumed", first.assumed);
     }
@@ -125,11 +210,15 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     const tk_vid v = tk_view_value(r->f, op);
     const tk_view_plan p = tk_view_plan_of(r->x, op, tk_value_layout(r->f, v));
     tk_note_rec *n = tk_view_note(&r->f->module->notes, r->f, op, &p);
+    amount one = {.moved = 0}, all = one;
     n->loc = op->loc;
     layout_word(r, n, "layout", v);
     if (r->o->counts) {
         times(r, n);
-        count_access(r, op, &p, n);
+        count_access(r, op, &p, n, &one, &all);
+    }
+    if (op->at.staged) {
+        record_staging(r, op, &one, &all);
     }
 }
 
@@ -189,35 +278,6 @@ static const char *how_moved(const tk_moving *m) {
     return "";
 }
 
-static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
-    tk_arena *scratch = r->scratch;
-    const uint64_t bytes = tk_scratch_bytes(r->f, op);
-    if (bytes) {
-        number(r, n, "offset", (double)op->at.shared);
-        number(r, n, "shared", (double)bytes);
-    }
-    if (!r->o->counts) {
-        return;
-    }
-    const tk_across_count c =
-        tk_count_across(scratch, r->f, op, (unsigned)r->f->module->attrs.warps);
-    const double by = r->times > 0 ? r->times : 1;
-    times(r, n);
-    if (!c.known) {
-        tk_note_word_add(&r->f->module->notes, n, "wavefronts", "not counted");
-        return;
-    }
-    const uint64_t units = c.read.units + c.written.units, least = c.read.least + c.written.least;
-    number(r, n, "shuffles", c.shuffles * by);
-    number(r, n, "barriers", c.barriers * by);
-    if (bytes) {
-        number(r, n, "requests", (double)(c.read.requests + c.written.requests) * by);
-        number(r, n, "wavefronts", (double)units * by);
-        number(r, n, "least wavefronts", (double)least * by);
-        number(r, n, "conflicts", (double)(units - least) * by);
-    }
-}
-
 static void record_move(tk_recorder *r, const tk_op *op, const tk_moving *m) {
     tk_notes *notes = &r->f->module->notes;
     const char *name = tk_op_info(op->code)->name;
@@ -245,9 +305,6 @@ static void record_across(tk_recorder *r, const tk_op *op) {
     } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
         id = "scan";
         how = how_scanned(r, op);
-    } else if (op->at.staged) {
-        id = "staging";
-        how = "rows as they lie in the tensor";
     } else if (tk_op_is_access(op)) {
         how = "one thread hands to all what it got";
     } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
@@ -329,7 +386,7 @@ static void record_op(tk_recorder *r, const tk_op *op) {
     }
     if (tk_moving_of(r->f, op, &m)) {
         record_move(r, op, &m);
-    } else if (is_combining(op) || tk_scratch_bytes(r->f, op)) {
+    } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged)) {
         record_across(r, op);
     }
     if (op->code == TK_OP_BARRIER) {

@@ -87,13 +87,7 @@ static bool of_op(tk_sample *s, const tk_op *op, tk_vid v, uint32_t element, tk_
         return number(out, t->dtype,
                       tk_sample_size(s, s->f->value.at[op->opnd[0]].index, (uint32_t)op->at.axis));
     case TK_OP_PROGRAM_ID:
-        if (!(s->last_along >> op->at.axis & 1)) {
-            return number(out, t->dtype, 0);
-        }
-        if (!find(s, s->f->grid->last->opnd[op->at.axis], 0, out)) {
-            return false;
-        }
-        return number(out, t->dtype, tk_const_as_i64(*out) - 1);
+        return number(out, t->dtype, s->program[op->at.axis]);
     case TK_OP_NUM_PROGRAMS:
         return s->f->grid && find(s, s->f->grid->last->opnd[op->at.axis], 0, out);
     case TK_OP_CAST:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers of one program: the first of the grid (or the last along some of its axes), in the
-// first (or last) iteration of each loop, for tensors of given sizes.
+// The integers of one program, the first of the grid if no other is named, in the first (or last)
+// iteration of each loop, for tensors of given sizes.
 //
 // What a warp's accesses touch depends on addresses, and these on sizes. For notes, and for notes
-// alone, they are taken as they would be in program 0: what is computed of constants, sizes,
+// alone, they are taken as they would be in one program: what is computed of constants, sizes,
 // numbers of programs and places in tiles is known, and what comes from memory or from the caller
 // is not.
 #ifndef TK_LOWER_SAMPLE_H
@@ -13,10 +13,10 @@
 
 typedef struct tk_sample {
     const tk_func *f;
-    const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
-    bool last;           // iterations are the last ones
-    uint32_t last_along; // a bit for each axis of the grid: the program is the last one along it
-    unsigned steps;      // that are left to find one value: what takes more is not known
+    const int64_t *size;          // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
+    bool last;                    // iterations are the last ones
+    int64_t program[TK_MAX_GRID]; // its number along each axis of the grid
+    unsigned steps;               // that are left to find one value: what takes more is not known
 } tk_sample;
 
 // A tensor's size; -1: unknown.

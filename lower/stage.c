@@ -178,3 +178,23 @@ tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op) {
     plan(&p);
     return p.out;
 }
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+static uint32_t of_register(const tk_layout *l, uint32_t r, unsigned axis) {
+    return tk_layout_eval(l, r, 0, 0) >> tk_layout_shift(l, axis) & ((1U << l->log_dim[axis]) - 1);
+}
+
+tk_stage_group tk_stage_group_of(const tk_stage_plan *p, const tk_layout *l, uint32_t from) {
+    const uint32_t all = 1U << l->regs;
+    const bool apart = tk_layout_apart(l);
+    tk_stage_group g = {.from = from, .n = all < TK_STAGE_GROUP ? all : TK_STAGE_GROUP};
+    g.in_row = apart;
+    for (uint32_t i = 0; i < g.n; i++) {
+        g.column[i] = apart ? of_register(l, from + i, p->axis) : 0;
+        g.last = g.column[i] > g.last ? g.column[i] : g.last;
+        g.in_row = g.in_row && (p->rows == 1 || of_register(l, from + i, p->row_axis) ==
+                                                    of_register(l, from, p->row_axis));
+    }
+    return g;
+}

@@ -7,15 +7,27 @@
 // takes its elements of the copy, or has put them there before. Only elements inside the tensor are
 // touched.
 //
+// Where row r lies in shared memory: `skew` + r * `pitch` bytes from the start of what the op has,
+// with `skew` the place of the first row in its 16 bytes of global memory, and `pitch` as many
+// bytes as a row has, rounded up so that each row has the place in 16 bytes that it has in global
+// memory. So 16 aligned bytes here are 16 aligned bytes there, and rows that touch there touch
+// here.
+//
+// Rows are copied in runs: each row a run of one warp, or all rows together a run of all threads
+// where they touch. A run is 16 aligned bytes after 16 aligned bytes, and at both ends elements.
+// Each thread takes or puts its elements in groups. ptx/llvm_stage.c makes code of this,
+// lower/count_stage.c counts it.
+//
 // What makes an access worth it: the last stride is 1 and rows do not begin at multiples of 16
 // bytes, so that no thread can move several elements at once. An access that is staged or not gives
 // the same values.
 #ifndef TK_LOWER_STAGE_H
 #define TK_LOWER_STAGE_H
 
+#include "ir/layout.h"
 #include "lower/axis.h"
 
-enum { TK_STAGE_BOUNDS = 4 };
+enum { TK_STAGE_BOUNDS = 4, TK_STAGE_PIECE = 16, TK_STAGE_GROUP = 8 };
 
 // Rows are written as long as element 0 of x, plus the row's number, is below y.
 typedef struct tk_stage_bound {
@@ -38,5 +50,16 @@ tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op);
 
 // Whether rows of a tensor of which this is known do not begin at multiples of 16 bytes.
 bool tk_stage_useful(tk_tensor_facts f);
+
+// Elements that a thread moves together between shared memory and registers from .. from + n - 1.
+// Where they are in one row, and the last is inside, all are, and none need be tested.
+typedef struct tk_stage_group {
+    uint32_t from, n;
+    bool in_row;                     // they are in one row and differ in the registers' parts alone
+    uint32_t last;                   // the greatest column
+    uint32_t column[TK_STAGE_GROUP]; // the register's part, to which the thread's is added; 0 where
+                                     // it is no sum (tk_layout_apart)
+} tk_stage_group;
+tk_stage_group tk_stage_group_of(const tk_stage_plan *p, const tk_layout *l, uint32_t from);
 
 #endif

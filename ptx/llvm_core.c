@@ -107,7 +107,7 @@ struct tk_coord_cache {
     const tk_layout *l;
     LLVMValueRef thread; // the thread's part of the element number
     LLVMValueRef owner;  // or NULL
-    bool disjoint;       // register bases share no bit with lane and warp bases
+    bool disjoint;       // tk_layout_apart
 };
 
 static LLVMValueRef part_of(tk_emit *e, LLVMValueRef index, const uint32_t *base, unsigned n,
@@ -158,17 +158,7 @@ static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
     sum = part_of(e, e->warp, l->warp, l->warps, sum);
     c->thread = sum ? sum : tk_emit_i32(e, 0);
     c->owner = owner_of(e, l);
-    uint32_t thread_bits = 0, reg_bits = 0;
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        thread_bits |= l->lane[i];
-    }
-    for (unsigned i = 0; i < l->warps; i++) {
-        thread_bits |= l->warp[i];
-    }
-    for (unsigned i = 0; i < l->regs; i++) {
-        reg_bits |= l->reg[i];
-    }
-    c->disjoint = (thread_bits & reg_bits) == 0;
+    c->disjoint = tk_layout_apart(l);
     LLVMPositionBuilderAtEnd(e->b, here);
     return c;
 }

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores that go through shared memory row by row. See lower/stage.h.
-//
-// Where row r of the tile lies in shared memory: `skew` + r * `pitch` bytes from the start of what
-// the op has, with `skew` the place of the first row in its 16 bytes of global memory, and `pitch`
-// as many bytes as a row has, rounded up so that each row has the place in 16 bytes that it has in
-// global memory. So 16 aligned bytes here are 16 aligned bytes there, and rows that touch there
-// touch here.
-//
-// Rows are copied in runs: each row a run of one warp, or all rows together a run of all threads
-// where they touch. A run is 16 aligned bytes after 16 aligned bytes, and at both ends elements.
 #include "lower/stage.h"
 #include "lower/views.h"
 #include "ptx/llvm_build.h"
 #include "ptx/llvm_bulk.h"
 #include "ptx/llvm_internal.h"
 
-enum { PIECE = 16, LANES = 32 };
+enum { PIECE = TK_STAGE_PIECE, GROUP = TK_STAGE_GROUP };
 
 typedef struct stage {
     tk_emit *e;
@@ -250,7 +241,7 @@ typedef struct spot {
     uint32_t column;   // the part of the register alone
 } spot;
 
-static spot spot_of(const stage *s, uint32_t r) {
+static spot spot_of(const stage *s, uint32_t r, uint32_t constant) {
     tk_emit *e = s->e;
     const tk_layout *l = s->v.l;
     LLVMValueRef row = tk_emit_i32(e, 0), at, n;
@@ -258,7 +249,7 @@ static spot spot_of(const stage *s, uint32_t r) {
     find_row(s, row, &at, &n);
     const tk_emit_coord_parts p = tk_emit_coord_of(e, l, r, s->plan.axis);
     LLVMValueRef column = p.disjoint ? p.thread : tk_emit_coord(e, l, r, s->plan.axis);
-    spot x = {.room = tk_ll_sub(e, n, column), .column = p.disjoint ? p.constant : 0};
+    spot x = {.room = tk_ll_sub(e, n, column), .column = constant};
     at = tk_ll_add(e, at, tk_ll_mul(e, column, tk_emit_i32(e, s->size)));
     x.at = (tk_emit_place){at, (int64_t)x.column * s->size};
     return x;
@@ -274,41 +265,19 @@ static LLVMValueRef pointer_to(const stage *s, const spot *x) {
     return LLVMBuildIntToPtr(e->b, at, LLVMTypeOf(e->shared), "");
 }
 
-enum { GROUP = 8 };
-
-// Elements of a row that a thread moves together: registers from .. from + n - 1. Where the last is
-// inside, all are, and none need be tested.
 typedef struct group {
-    uint32_t from, n;
+    tk_stage_group of;
     spot x[GROUP];
-    uint32_t last; // the greatest column
-    bool in_row;   // they are in one row and differ in the registers' parts alone
 } group;
 
-// Registers r and q have elements of one row, apart by the registers' parts alone.
-static bool same_row(const stage *s, uint32_t r, uint32_t q) {
-    const tk_emit_coord_parts a = tk_emit_coord_of(s->e, s->v.l, r, s->plan.axis);
-    const tk_emit_coord_parts b = tk_emit_coord_of(s->e, s->v.l, q, s->plan.axis);
-    if (!a.disjoint || !b.disjoint || s->plan.rows == 1) {
-        return a.disjoint && b.disjoint;
-    }
-    const tk_emit_coord_parts i = tk_emit_coord_of(s->e, s->v.l, r, s->plan.row_axis);
-    const tk_emit_coord_parts k = tk_emit_coord_of(s->e, s->v.l, q, s->plan.row_axis);
-    return i.disjoint && k.disjoint && i.constant == k.constant;
-}
-
 static group group_of(const stage *s, uint32_t from) {
-    const uint32_t all = 1U << s->v.l->regs;
-    group g = {.from = from, .n = all < GROUP ? all : GROUP, .in_row = true};
-    for (uint32_t i = 0; i < g.n; i++) {
-        g.x[i] = spot_of(s, from + i);
-        if (same_row(s, from, from + i)) {
+    group g = {.of = tk_stage_group_of(&s->plan, s->v.l, from)};
+    for (uint32_t i = 0; i < g.of.n; i++) {
+        g.x[i] = spot_of(s, from + i, g.of.column[i]);
+        if (g.of.in_row) {
             g.x[i].room = g.x[0].room;
             g.x[i].at.at = g.x[0].at.at;
-        } else {
-            g.in_row = false;
         }
-        g.last = g.x[i].column > g.last ? g.x[i].column : g.last;
     }
     return g;
 }
@@ -370,7 +339,7 @@ typedef struct staged_load {
 } staged_load;
 
 static void take_all(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
-    for (uint32_t i = 0; i < g->n; i++) {
+    for (uint32_t i = 0; i < g->of.n; i++) {
         x[i] = LLVMBuildLoad2(s->e->b, l->type, pointer_to(s, &g->x[i]), "");
         LLVMSetAlignment(x[i], s->size);
     }
@@ -378,8 +347,8 @@ static void take_all(const stage *s, const group *g, const staged_load *l, LLVMV
 
 static void take_inside(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
     tk_emit *e = s->e;
-    for (uint32_t i = 0; i < g->n; i++) {
-        const uint32_t r = g->from + i;
+    for (uint32_t i = 0; i < g->of.n; i++) {
+        const uint32_t r = g->of.from + i;
         LLVMValueRef other =
             l->other ? tk_emit_to_mem(e, s->v.dtype, l->other[r]) : LLVMConstNull(l->type);
         LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
@@ -392,24 +361,24 @@ static void take(const stage *s, const group *g, const staged_load *l) {
     tk_emit *e = s->e;
     LLVMValueRef x[2][GROUP];
     LLVMBasicBlockRef from[2];
-    if (l->mask || !g->in_row) {
+    if (l->mask || !g->of.in_row) {
         take_inside(s, g, l, x[0]);
     } else {
-        tk_emit_cond c = tk_emit_if(e, is_inside(s, &g->x[0], g->last));
+        tk_emit_cond c = tk_emit_if(e, is_inside(s, &g->x[0], g->of.last));
         take_all(s, g, l, x[0]);
         from[0] = LLVMGetInsertBlock(e->b);
         tk_emit_else(e, &c);
         take_inside(s, g, l, x[1]);
         from[1] = LLVMGetInsertBlock(e->b);
         tk_emit_end(e, &c);
-        for (uint32_t i = 0; i < g->n; i++) {
+        for (uint32_t i = 0; i < g->of.n; i++) {
             LLVMValueRef both[2] = {x[0][i], x[1][i]};
             x[0][i] = LLVMBuildPhi(e->b, l->type, "");
             LLVMAddIncoming(x[0][i], both, from, 2);
         }
     }
-    for (uint32_t i = 0; i < g->n; i++) {
-        l->out[g->from + i] = tk_emit_from_mem(e, s->v.dtype, x[0][i]);
+    for (uint32_t i = 0; i < g->of.n; i++) {
+        l->out[g->of.from + i] = tk_emit_from_mem(e, s->v.dtype, x[0][i]);
     }
 }
 
@@ -447,14 +416,14 @@ static void copy_out(const stage *s, LLVMValueRef global, LLVMValueRef shared, u
 
 static void put(const stage *s, const group *g, const LLVMValueRef *x) {
     tk_emit *e = s->e;
-    tk_emit_cond c = tk_emit_if(e, g->in_row ? is_inside(s, &g->x[0], g->last)
-                                             : LLVMConstInt(tk_ll_int(e, 1), 0, 0));
-    for (uint32_t i = 0; i < g->n && g->in_row; i++) {
+    tk_emit_cond c = tk_emit_if(e, g->of.in_row ? is_inside(s, &g->x[0], g->of.last)
+                                                : LLVMConstInt(tk_ll_int(e, 1), 0, 0));
+    for (uint32_t i = 0; i < g->of.n && g->of.in_row; i++) {
         LLVMValueRef to = pointer_to(s, &g->x[i]);
         LLVMSetAlignment(LLVMBuildStore(e->b, x[i], to), s->size);
     }
     tk_emit_else(e, &c);
-    for (uint32_t i = 0; i < g->n; i++) {
+    for (uint32_t i = 0; i < g->of.n; i++) {
         LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
         tk_emit_guarded_write(e, in, g->x[i].at, x[i], s->size);
     }
@@ -491,7 +460,7 @@ void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
     for (uint32_t r = 0; r < 1U << s.v.l->regs; r += GROUP) {
         const group g = group_of(&s, r);
         LLVMValueRef word[GROUP];
-        for (uint32_t i = 0; i < g.n; i++) {
+        for (uint32_t i = 0; i < g.of.n; i++) {
             word[i] = tk_emit_to_mem(e, s.v.dtype, x[r + i]);
         }
         put(&s, &g, word);
