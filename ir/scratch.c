@@ -3,6 +3,8 @@
 #include "ir/scratch.h"
 #include "ir/move.h"
 
+#include <string.h>
+
 typedef struct planner {
     tk_arena *a; // NULL: the parts are not asked for
     const tk_func *f;
@@ -167,6 +169,71 @@ tk_scan tk_scan_of(const tk_func *f, const tk_op *op) {
               scan_bits(&s, &found, TK_SCAN_WARP, l->warp, l->warps, shift) &&
               found == ((1U << s.log) - 1) << shift && scan_totals(&s, l->regs);
     return s;
+}
+
+// What stands above the warps' bits; false where these are out of order or a lane's is.
+static bool fold_warps(tk_fold *r, const tk_scan *s) {
+    unsigned last = 0;
+    r->values = 1;
+    for (unsigned k = 0; k < s->log; k++) {
+        const tk_scan_bit b = s->bit[k];
+        if (b.kind == TK_SCAN_WARP) {
+            if (r->warps && (last + 1 != k || r->warps >> b.i)) {
+                return false;
+            }
+            r->warps |= 1U << b.i;
+            last = k;
+        } else if (r->warps && b.kind == TK_SCAN_LANE) {
+            return false;
+        } else if (r->warps) {
+            r->values *= 2;
+        }
+    }
+    return true;
+}
+
+tk_fold tk_fold_of(const tk_func *f, const tk_op *op) {
+    enum { MOST_REG_BITS = 6 }; // the function is there for each pair of registers
+    tk_layout l = *tk_value_layout(f, op->opnd[0]);
+    bool same = true;
+    for (uint32_t i = 1; i < op->nres; i++) {
+        same = same && tk_value_same_layout(f, op->opnd[i], op->opnd[0]);
+    }
+    if (op->at.axis == TK_AXIS_ALL) {
+        const int64_t n = (int64_t)1 << tk_layout_bits(&l);
+        l = tk_layout_reshape(&l, 1, &n);
+    }
+    const unsigned axis = op->at.axis == TK_AXIS_ALL ? 0 : (unsigned)op->at.axis;
+    const unsigned shift = tk_layout_shift(&l, axis);
+    tk_fold r = {.log = l.log_dim[axis], .out = tk_layout_slice(&l, axis)};
+    tk_scan s = {.log = r.log};
+    uint32_t found = 0;
+    r.plain = same && l.regs <= MOST_REG_BITS &&
+              scan_bits(&s, &found, TK_SCAN_REG, l.reg, l.regs, shift) &&
+              scan_bits(&s, &found, TK_SCAN_LANE, l.lane, TK_LANE_BITS, shift) &&
+              scan_bits(&s, &found, TK_SCAN_WARP, l.warp, l.warps, shift) &&
+              found == ((1U << s.log) - 1) << shift && fold_warps(&r, &s);
+    memcpy(r.bit, s.bit, sizeof r.bit);
+    return r;
+}
+
+static void fold(planner *p) {
+    const tk_fold s = tk_fold_of(p->f, p->op);
+    if (!s.plain) {
+        operands(p, 1);
+        return;
+    }
+    for (unsigned k = 0; k < s.log; k++) {
+        p->s.work = s.bit[k].kind == TK_SCAN_LANE ? TK_WORK_LANES : p->s.work;
+    }
+    if (s.warps) {
+        const int64_t n = (int64_t)s.values
+                          << (tk_layout_bits(&s.out) + (unsigned)__builtin_popcount(s.warps));
+        parts(p, p->op->nres);
+        for (uint32_t i = 0; i < p->op->nres; i++) {
+            part_of(p, n, opnd_type(p, i)->dtype);
+        }
+    }
 }
 
 static void scan(planner *p) {
@@ -348,7 +415,7 @@ static void plan(planner *p) {
         reduce(p);
         return;
     case TK_OP_REDUCE_FN:
-        operands(p, 1);
+        fold(p);
         return;
     case TK_OP_SCAN:
     case TK_OP_SCAN_FN:

@@ -26,9 +26,9 @@ typedef enum {
 //   load, store, staged   the rows, each from the place in 16 bytes that it has in the tensor
 //   gather                x; the indices, where their layout is not the result's
 //   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile
-//   reduce_fn             each operand
-//   scan, scan_fn         plain (see below): the totals of each thread, operand by operand. Else
-//   each
+//   reduce_fn             plain (see below): the warps' values, operand by operand. Else each
+//   operand scan, scan_fn         plain (see below): the totals of each thread, operand by operand.
+//   Else each
 //                         operand twice
 //   sort, topk            the values, their keys, their places
 //   histogram             the bins
@@ -75,6 +75,19 @@ tk_scan tk_scan_of(const tk_func *f, const tk_op *op);
 
 // Of a staged load or store (lower/stage.h) of a tile of type t and so many rows.
 uint64_t tk_staged_bytes(const tk_type *t, int64_t rows);
+
+// reduce_fn. Plain: as of a scan, with no lane's bit above one of a warp, those of warps in their
+// order, and few elements in each thread. What is combined first stands next to each other in the
+// line, so that the function needs to be associative and no more.
+typedef struct tk_fold {
+    bool plain;
+    unsigned log; // bits of the place
+    tk_scan_bit bit[TK_MAX_REG_BITS + TK_LANE_BITS + TK_MAX_WARP_BITS];
+    uint32_t warps;  // bits of a warp's number
+    uint32_t values; // of a line that a thread has when warps exchange theirs
+    tk_layout out;   // of the result; without an axis, of the one element
+} tk_fold;
+tk_fold tk_fold_of(const tk_func *f, const tk_op *op);
 
 // The unsigned type of the keys that elements of type t are sorted by.
 tk_dtype tk_sort_key(tk_dtype t);

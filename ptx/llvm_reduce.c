@@ -7,9 +7,13 @@
 // across it, and copies of lanes and warps with a basis of zero; other layouts go through scratch
 // as a whole, line by line. Both ways every copy of a result has the same bits.
 //
-// reduce_fn: in scratch, as a tree of neighbours: step k combines elements 2 s i and 2 s i + s of a
-// line, s = 2^k, so that earlier elements stay on the left.
+// reduce_fn: as a tree of neighbours: step k combines elements 2 s i and 2 s i + s of a line, s =
+// 2^k, so that earlier elements stay on the left. Plain ones (ir/scratch.h) bit by bit of an
+// element's place: registers of a thread, then lanes by shuffles, warps through scratch with one
+// barrier, where all threads combine the same. Others in scratch.
 #include "ptx/llvm_across.h"
+
+#include <string.h>
 
 enum { MOST_PARTS = 2 }; // a value, and its index
 
@@ -63,10 +67,10 @@ static void combine(const reducer *s, LLVMValueRef *a, const LLVMValueRef *b) {
 // ---- In a thread --------------------------------------------------------------------------------
 
 // The number that an element's line has in the result.
-static uint32_t line_of(const reducer *s, uint32_t element) {
-    const uint32_t low = element & ((1U << s->lines.shift) - 1);
-    const unsigned above = s->lines.shift + s->lines.log;
-    return low | (element >> above << s->lines.shift);
+static uint32_t line_number(const tk_emit_lines *s, uint32_t element) {
+    const uint32_t low = element & ((1U << s->shift) - 1);
+    const unsigned above = s->shift + s->log;
+    return low | (element >> above << s->shift);
 }
 
 // x[r][k] is part k of register r. Combines the registers of each line as a tree; line j's parts
@@ -78,7 +82,7 @@ static void in_thread(const reducer *s, LLVMValueRef (*x)[MOST_PARTS],
              *to = TK_NEW_ARRAY(s->e->arena, uint32_t, n);
     for (uint32_t r = 0; r < n; r++) {
         tk_place_bits p;
-        const uint32_t e = line_of(s, tk_layout_eval(s->l, r, 0, 0));
+        const uint32_t e = line_number(&s->lines, tk_layout_eval(s->l, r, 0, 0));
         TK_CHECK(s->e->arena, tk_layout_find(s->out, e, 0, false, 0, false, &p));
         to[r] = p.reg;
     }
@@ -323,13 +327,194 @@ static void fn_results(tk_emit *e, const fn *s) {
     }
 }
 
+// ---- reduce_fn, plain ---------------------------------------------------------------------------
+
+// What a thread has of its lines: n values of each, in the line's order. Operand k of value i of
+// line j is at[(j * most + i) * m + k].
+typedef struct fold {
+    tk_emit *e;
+    const fn *fn;
+    tk_fold how;
+    const tk_layout *out;
+    uint32_t lines, most, n;
+    LLVMValueRef *at;
+} fold;
+
+static LLVMValueRef *value_at(const fold *s, uint32_t line, uint32_t i) {
+    return s->at + ((size_t)line * s->most + i) * s->fn->m;
+}
+
+// a becomes a, the earlier, combined with b.
+static void fold_two(const fold *s, LLVMValueRef *a, const LLVMValueRef *b) {
+    const uint32_t m = s->fn->m;
+    LLVMValueRef *arg = TK_NEW_ARRAY(s->e->arena, LLVMValueRef, 2 * m);
+    memcpy(arg, a, m * sizeof *arg);
+    memcpy(arg + m, b, m * sizeof *arg);
+    tk_emit_combine(s->e, s->fn->op->reg[0], arg, a);
+}
+
+// Neighbours among n values, which become half as many.
+static void fold_pairs(const fold *s, LLVMValueRef *at, uint32_t n) {
+    const uint32_t m = s->fn->m;
+    for (uint32_t i = 0; i < n / 2; i++) {
+        memmove(at + (size_t)i * m, at + (size_t)2 * i * m, m * sizeof *at);
+        fold_two(s, at + (size_t)i * m, at + (size_t)(2 * i + 1) * m);
+    }
+}
+
+static void fold_lanes(const fold *s, unsigned lane) {
+    tk_emit *e = s->e;
+    const uint32_t m = s->fn->m;
+    LLVMValueRef later = tk_ll_is(e, tk_ll_mask(e, tk_ll_shr(e, e->lane, lane), 1), 1);
+    LLVMValueRef *other = TK_NEW_ARRAY(e->arena, LLVMValueRef, m);
+    for (uint32_t j = 0; j < s->lines; j++) {
+        for (uint32_t i = 0; i < s->n; i++) {
+            LLVMValueRef *x = value_at(s, j, i);
+            for (uint32_t k = 0; k < m; k++) {
+                LLVMValueRef mine = x[k], its = tk_emit_shuffle_xor(e, mine, 1U << lane);
+                x[k] = tk_ll_sel(e, later, its, mine);
+                other[k] = tk_ll_sel(e, later, mine, its);
+            }
+            fold_two(s, x, other);
+        }
+    }
+}
+
+// Where value i of the warps stands, operand k.
+static uint64_t warps_base(const fold *s, uint32_t i, uint32_t k) {
+    const uint64_t n = (uint64_t)1
+                       << (tk_layout_bits(s->out) + (unsigned)__builtin_popcount(s->how.warps));
+    return s->fn->base[k] + i * n * tk_dtype_size(s->fn->t[k]);
+}
+
+static void give_to_warps(const fold *s) {
+    tk_emit *e = s->e;
+    uint32_t lane_copies, warp_copies;
+    tk_layout_copies(s->out, &lane_copies, &warp_copies);
+    LLVMValueRef first = tk_ll_mul(e, gathered_bits(e, e->warp, s->how.warps),
+                                   tk_emit_i32(e, (int64_t)1 << tk_layout_bits(s->out)));
+    tk_emit_cond lane = tk_emit_if(e, all_zero(e, e->lane, lane_copies));
+    tk_emit_cond warp = tk_emit_if(e, all_zero(e, e->warp, warp_copies & ~s->how.warps));
+    LLVMValueRef *part = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->lines);
+    for (uint32_t i = 0; i < s->n; i++) {
+        for (uint32_t k = 0; k < s->fn->m; k++) {
+            for (uint32_t j = 0; j < s->lines; j++) {
+                part[j] = value_at(s, j, i)[k];
+            }
+            tk_emit_put_values(e, s->fn->op, warps_base(s, i, k), first, s->out, s->fn->t[k], part);
+        }
+    }
+    tk_emit_end(e, &warp);
+    tk_emit_end(e, &lane);
+}
+
+static void fold_warps(const fold *s) {
+    tk_emit *e = s->e;
+    const uint32_t m = s->fn->m, count = 1U << __builtin_popcount(s->how.warps);
+    const uint32_t one = 1U << tk_layout_bits(s->out);
+    LLVMValueRef *all = TK_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)s->lines * count * m);
+    LLVMValueRef *got = TK_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)count * s->lines);
+    give_to_warps(s);
+    tk_emit_barrier(e);
+    for (uint32_t i = 0; i < s->n; i++) {
+        for (uint32_t k = 0; k < m; k++) {
+            const uint64_t base = warps_base(s, i, k);
+            if (one == 1) { // side by side
+                tk_emit_fetch_row(e, s->fn->op, base, s->fn->t[k], count, got);
+            }
+            for (uint32_t w = 0; w < count && one > 1; w++) {
+                tk_emit_take_values(e, s->fn->op, base, tk_emit_i32(e, (int64_t)w * one), s->out,
+                                    s->fn->t[k], got + (size_t)w * s->lines);
+            }
+            for (uint32_t w = 0; w < count; w++) {
+                for (uint32_t j = 0; j < s->lines; j++) {
+                    all[((size_t)j * count + w) * m + k] = got[(size_t)w * s->lines + j];
+                }
+            }
+        }
+        for (uint32_t j = 0; j < s->lines; j++) {
+            LLVMValueRef *line = all + (size_t)j * count * m;
+            for (uint32_t n = count; n > 1; n /= 2) {
+                fold_pairs(s, line, n);
+            }
+            memcpy(value_at(s, j, i), line, m * sizeof *line);
+        }
+    }
+}
+
+// The registers of each line, in its order.
+static void enter_fold(fold *s, const tk_layout *l) {
+    const uint32_t regs = 1U << l->regs, m = s->fn->m;
+    uint32_t *place = TK_NEW_ARRAY(s->e->arena, uint32_t, regs);
+    uint32_t *used = TK_NEW_ARRAY(s->e->arena, uint32_t, s->lines);
+    for (uint32_t r = 0; r < regs; r++) {
+        const uint32_t element = tk_layout_eval(l, r, 0, 0);
+        const tk_emit_lines *lines = &s->fn->lines;
+        const uint32_t at = element >> lines->shift & (lines->len - 1);
+        tk_place_bits p;
+        TK_CHECK(s->e->arena,
+                 tk_layout_find(s->out, line_number(lines, element), 0, false, 0, false, &p));
+        uint32_t i = used[p.reg]++;
+        for (; i > 0 && place[p.reg * s->most + i - 1] > at; i--) {
+            place[p.reg * s->most + i] = place[p.reg * s->most + i - 1];
+            memcpy(value_at(s, p.reg, i), value_at(s, p.reg, i - 1), m * sizeof *s->at);
+        }
+        place[p.reg * s->most + i] = at;
+        for (uint32_t k = 0; k < m; k++) {
+            value_at(s, p.reg, i)[k] = tk_emit_get(s->e, s->fn->op->opnd[k])[r];
+        }
+    }
+}
+
+static void fold_bits(fold *s) {
+    for (unsigned b = 0; b < s->how.log; b++) {
+        switch (s->how.bit[b].kind) {
+        case TK_SCAN_REG:
+            for (uint32_t j = 0; j < s->lines; j++) {
+                fold_pairs(s, value_at(s, j, 0), s->n);
+            }
+            s->n /= 2;
+            break;
+        case TK_SCAN_LANE:
+            fold_lanes(s, s->how.bit[b].i);
+            break;
+        case TK_SCAN_WARP:
+            if (s->how.bit[b - (b ? 1 : 0)].kind != TK_SCAN_WARP || b == 0) { // the first
+                fold_warps(s);
+            }
+            break;
+        }
+    }
+}
+
+static void reduce_fn_plain(tk_emit *e, const fn *of, const tk_fold *how) {
+    const tk_layout *l = tk_emit_layout(e, of->op->opnd[0]);
+    fold s = {.e = e, .fn = of, .how = *how, .out = tk_layout_new(e->arena, how->out)};
+    s.lines = 1U << s.out->regs;
+    s.n = s.most = 1U << (l->regs - s.out->regs);
+    s.at = TK_NEW_ARRAY(e->arena, LLVMValueRef, (size_t)s.lines * s.most * of->m);
+    enter_fold(&s, l);
+    fold_bits(&s);
+    for (uint32_t k = 0; k < of->m; k++) {
+        LLVMValueRef *out = tk_emit_new(e, of->op->res[k]);
+        for (uint32_t j = 0; j < s.lines; j++) {
+            out[j] = value_at(&s, j, 0)[k];
+        }
+    }
+}
+
 static void reduce_fn(tk_emit *e, tk_op *op) {
     const tk_type *x = tk_value_type(e->f, op->opnd[0]);
+    const tk_fold how = tk_fold_of(e->f, op);
     fn s = {.op = op, .m = op->nres, .lines = tk_emit_lines_of(x, op->at.axis)};
     s.t = TK_NEW_ARRAY(e->arena, tk_dtype, s.m);
     s.base = tk_emit_scratch(e, op).part;
     for (uint32_t k = 0; k < s.m; k++) {
         s.t[k] = tk_value_type(e->f, op->opnd[k])->dtype;
+    }
+    if (how.plain) {
+        reduce_fn_plain(e, &s, &how);
+        return;
     }
     for (uint32_t k = 0; k < s.m; k++) {
         tk_emit_spill(e, op, s.base[k], op->opnd[k]);
