@@ -244,15 +244,16 @@ static const char *how_reduced(const tk_recorder *r, const tk_op *op) {
     return tk_buf_text(&b);
 }
 
-static const char *how_scanned(const tk_recorder *r, const tk_op *op) {
-    const tk_scan s = tk_scan_of(r->f, op);
+// A line's places are bits of registers, lanes and warps.
+static const char *how_by_bits(const tk_recorder *r, bool plain, const tk_scan_bit *bit,
+                               unsigned log) {
     unsigned of[3] = {0, 0, 0};
-    if (!s.plain) {
+    if (!plain) {
         return "through shared memory as a whole, as the layout is none in which a line's places "
                "are bits of registers, lanes and warps";
     }
-    for (unsigned k = 0; k < s.log; k++) {
-        of[s.bit[k].kind]++;
+    for (unsigned k = 0; k < log; k++) {
+        of[bit[k].kind]++;
     }
     tk_buf b;
     tk_buf_init(&b, r->f->module->notes.arena);
@@ -264,6 +265,16 @@ static const char *how_scanned(const tk_recorder *r, const tk_op *op) {
         tk_buf_fmt(&b, ", %u warps through shared memory", 1U << of[TK_SCAN_WARP]);
     }
     return tk_buf_text(&b);
+}
+
+static const char *how_scanned(const tk_recorder *r, const tk_op *op) {
+    const tk_scan s = tk_scan_of(r->f, op);
+    return how_by_bits(r, s.plain, s.bit, s.log);
+}
+
+static const char *how_folded(const tk_recorder *r, const tk_op *op) {
+    const tk_fold s = tk_fold_of(r->f, op);
+    return how_by_bits(r, s.plain, s.bit, s.log);
 }
 
 static const char *how_moved(const tk_moving *m) {
@@ -302,6 +313,9 @@ static void record_across(tk_recorder *r, const tk_op *op) {
     if (op->code == TK_OP_REDUCE || op->code == TK_OP_ARG_REDUCE) {
         id = "reduction";
         how = how_reduced(r, op);
+    } else if (op->code == TK_OP_REDUCE_FN) {
+        id = "reduction";
+        how = how_folded(r, op);
     } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
         id = "scan";
         how = how_scanned(r, op);

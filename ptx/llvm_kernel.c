@@ -139,7 +139,7 @@ static void find_staged(void *user, tk_op *op) {
 // many as make 1024 threads.
 static void blocks_at_once(tk_emit *e, tk_image *image) {
     enum { STREAMING_THREADS = 768 }; // 85 registers each
-    enum { BYTES_AT_ONCE = 48 << 10, BYTES_STAGED = 96 << 10, THREADS_OF_FEW = 1024 };
+    enum { BYTES_AT_ONCE = 64 << 10, BYTES_STAGED = 96 << 10, THREADS_OF_FEW = 1024 };
     bool staged = false;
     tk_func_walk((tk_func *)(uintptr_t)e->f, find_staged, &staged);
     const uint64_t bytes = tk_streamed_bytes(e->arena, e->f);
