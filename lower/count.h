@@ -12,6 +12,7 @@
 #define TK_LOWER_COUNT_H
 
 #include "lower/sample.h"
+#include "lower/target.h"
 #include "lower/view_plan.h"
 
 // Of one execution of an op by a program.
@@ -33,14 +34,19 @@ typedef struct tk_view_count {
     const char *assumed; // what was taken for granted; NULL: nothing
     uint64_t bytes;      // that are inside the tensor
     tk_requests of;      // where known
-    tk_requests shared;  // of shared memory, of what goes through it (lower/stage.h)
+    // Of what goes through shared memory (lower/stage.h): requests of that; bytes that are copied
+    // asynchronously, of which bulk copies are no requests; barriers in it.
+    tk_requests shared;
+    uint64_t async;
+    uint32_t barriers;
 } tk_view_count;
-tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p);
+tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                            const tk_target *target);
 // Where its first element is, from the beginning of its tensor, in bytes. False: not known.
 bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
                     uint64_t *at);
 
-// How an op works across threads; of what is staged, barriers alone.
+// How an op works across threads, if it is not staged.
 typedef struct tk_across_count {
     bool known;        // whether the following are; bytes and place of its memory always are
     uint32_t barriers; // inside it

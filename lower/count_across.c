@@ -276,8 +276,6 @@ tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op
         reduce(&a, &s);
     } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
         scan(&a, &s);
-    } else if (op->at.staged) {
-        a.out.barriers = 1;
     } else if (tk_op_is_access(op)) {
         handed_on(&a, &s);
     } else {

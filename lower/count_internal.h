@@ -11,6 +11,7 @@ typedef struct tk_counted {
     const tk_axis *x;
     const tk_op *op;
     const tk_view_plan *p;
+    const tk_target *target;
     const tk_layout *l;
     tk_view_axes axes;
     uint32_t bytes; // of an element

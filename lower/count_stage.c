@@ -10,7 +10,7 @@ typedef struct stage {
     tk_counted *v;
     tk_stage_plan plan;
     uint32_t warps;
-    bool load;
+    bool load, bulk;
     int64_t inside, rows;       // elements of a row, and rows, that are inside
     uint64_t first, step, base; // of rows in global memory; of the op's bytes in shared memory
     uint32_t skew, pitch;
@@ -58,6 +58,7 @@ static void count_rows(stage *s) {
 
 static stage stage_of(tk_counted *v) {
     stage s = {.v = v, .plan = tk_stage_plan_of(v->x, v->op), .load = v->op->code == TK_OP_LOAD};
+    s.bulk = tk_stage_is_bulk(v->target, v->op);
     const uint32_t last = v->rank - 1;
     s.warps = (uint32_t)v->s->f->module->attrs.warps;
     s.base = v->op->at.shared > 0 ? (uint64_t)v->op->at.shared : 0;
@@ -100,7 +101,10 @@ static void count_run(stage *s, const run *r, uint32_t from, uint32_t team) {
     const uint32_t size = s->v->bytes;
     uint64_t global[LANES], shared[LANES];
     uint32_t mask = 0;
-    for (uint64_t i = from; i < r->pieces; i += team) {
+    if (from == 0 && (s->bulk || s->load)) {
+        s->v->out.async += r->pieces * TK_STAGE_PIECE;
+    }
+    for (uint64_t i = from; i < r->pieces && !s->bulk; i += team) {
         mask = 0;
         for (uint32_t lane = 0; lane < LANES; lane++) {
             const uint64_t at = r->head + (i + lane) * TK_STAGE_PIECE;
@@ -123,9 +127,13 @@ static void count_run(stage *s, const run *r, uint32_t from, uint32_t team) {
 
 static void count_copy(stage *s) {
     const uint64_t bytes = (uint64_t)s->inside * s->v->bytes;
+    const uint64_t together = (uint64_t)s->rows * bytes;
     const bool touch = s->step == bytes || s->rows <= 1;
+    // Of a load by bulk copies: before it, and, if some elements come one by one, after it.
+    const bool whole = touch && s->skew == 0 && together % TK_STAGE_PIECE == 0;
+    s->v->out.barriers = s->load && s->bulk && !whole ? 2 : 1;
     for (uint32_t w = 0; w < s->warps && touch; w++) {
-        const run r = run_of(s, 0, (uint64_t)s->rows * bytes);
+        const run r = run_of(s, 0, together);
         count_run(s, &r, w * LANES, s->warps * LANES);
     }
     for (uint64_t i = 0; i < (uint64_t)s->rows && !touch; i++) {

@@ -166,9 +166,10 @@ static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_vi
     return v;
 }
 
-tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op,
-                            const tk_view_plan *p) {
+tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                            const tk_target *target) {
     view v = view_of(s, x, op, p);
+    v.target = target;
     if (op->at.staged) {
         tk_count_staged(&v);
     } else {

@@ -6,6 +6,7 @@
 #include "ir/pass_util.h"
 #include "lower/count.h"
 #include "lower/record_internal.h"
+#include "lower/stage.h"
 #include "lower/views.h"
 
 enum { SECTOR = 32 };
@@ -48,13 +49,19 @@ static void times(const tk_recorder *r, tk_note_rec *n) {
 // ---- Across threads: counts
 // ----------------------------------------------------------------------
 
-static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
-    tk_arena *scratch = r->scratch;
+// The memory that it has while it runs: its bytes.
+static uint64_t record_memory(const tk_recorder *r, const tk_op *op, tk_note_rec *n) {
     const uint64_t bytes = tk_scratch_bytes(r->f, op);
     if (bytes) {
         number(r, n, "offset", (double)op->at.shared);
         number(r, n, "shared", (double)bytes);
     }
+    return bytes;
+}
+
+static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
+    tk_arena *scratch = r->scratch;
+    const uint64_t bytes = record_memory(r, op, n);
     if (!r->o->counts) {
         return;
     }
@@ -69,7 +76,7 @@ static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
     const uint64_t units = c.read.units + c.written.units, least = c.read.least + c.written.least;
     number(r, n, "shuffles", c.shuffles * by);
     number(r, n, "barriers", c.barriers * by);
-    if (bytes && !op->at.staged) {
+    if (bytes) {
         number(r, n, "requests", (double)(c.read.requests + c.written.requests) * by);
         number(r, n, "wavefronts", (double)units * by);
         number(r, n, "least wavefronts", (double)least * by);
@@ -84,7 +91,7 @@ typedef struct requests {
 } requests;
 
 typedef struct amount {
-    double moved;
+    double moved, async, barriers;
     requests of, shared;
 } amount;
 
@@ -94,20 +101,23 @@ static requests plus_requests(requests a, double times, const tk_requests *b) {
 }
 
 static amount plus(amount a, double times, const tk_view_count *b) {
-    return (amount){a.moved + times * (double)b->bytes, plus_requests(a.of, times, &b->of),
-                    plus_requests(a.shared, times, &b->shared)};
+    return (amount){.moved = a.moved + times * (double)b->bytes,
+                    .async = a.async + times * (double)b->async,
+                    .barriers = a.barriers + times * b->barriers,
+                    .of = plus_requests(a.of, times, &b->of),
+                    .shared = plus_requests(a.shared, times, &b->shared)};
 }
 
 // Adds `programs` as this one, over all executions: all but the last are as the first. What the
 // first is.
 static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
                                  double programs, amount *to) {
-    const tk_view_count first = tk_count_view(&r->sample, r->x, op, p);
+    const tk_view_count first = tk_count_view(&r->sample, r->x, op, p, r->o->target);
     const double times = r->times > 1 ? r->times : 1;
     *to = plus(*to, programs * (times > 1 ? times - 1 : 1), &first);
     if (times > 1) {
         r->sample.last = true;
-        const tk_view_count last = tk_count_view(&r->sample, r->x, op, p);
+        const tk_view_count last = tk_count_view(&r->sample, r->x, op, p, r->o->target);
         r->sample.last = false;
         *to = plus(*to, programs, &last);
     }
@@ -163,20 +173,25 @@ static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
 
 // What a staged access does with shared memory.
 static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, const amount *all) {
-    tk_arena *a = r->f->module->notes.arena;
+    const char *how = tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
     tk_note_rec *n = note(r, op, "staging", TK_NOTE_INFO,
-                          tk_format(a,
-                                    "'%s': rows as they lie in the tensor, 16 bytes at once "
-                                    "and their ends element by element",
-                                    tk_op_info(op->code)->name));
-    count_across(r, op, n);
+                          tk_format(r->f->module->notes.arena,
+                                    "'%s': rows as they lie in the tensor, %s and their ends "
+                                    "element by element",
+                                    tk_op_info(op->code)->name, how));
+    record_memory(r, op, n);
     if (r->o->counts) {
+        times(r, n);
+        number(r, n, "asynchronous", one->async);
+        number(r, n, "barriers", one->barriers);
         add_requests(r, n, "wavefronts", &one->shared);
         number(r, n, "conflicts", one->shared.units - one->shared.least);
         add_by_all(r, n, "wavefronts", &all->shared);
-        if (r->programs >= 0) {
-            number(r, n, "conflicts by all", all->shared.units - all->shared.least);
-        }
+    }
+    if (r->o->counts && r->programs >= 0) {
+        number(r, n, "conflicts by all", all->shared.units - all->shared.least);
+        number(r, n, "asynchronous by all", all->async);
+        number(r, n, "barriers by all", all->barriers);
     }
 }
 

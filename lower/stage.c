@@ -2,6 +2,7 @@
 // What a staged access moves. See stage.h.
 #include "lower/stage.h"
 
+#include "ir/pass_util.h"
 #include "lower/views.h"
 
 typedef struct planner {
@@ -177,6 +178,41 @@ tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op) {
     p.tile = tk_view_type(p.f, op);
     plan(&p);
     return p.out;
+}
+
+// ---- Bulk copies --------------------------------------------------------------------------------
+
+typedef struct writers {
+    tk_vid tensor;
+    unsigned n;
+} writers;
+
+static void count_writer(void *user, tk_op *op) {
+    writers *w = user;
+    const bool writes =
+        op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
+    w->n += writes && op->opnd[0] == w->tensor;
+}
+
+static bool nobody_waits(const tk_op *op) {
+    const tk_func *f = op->in->func;
+    writers w = {.tensor = op->opnd[0]};
+    tk_func_walk((tk_func *)(uintptr_t)f, count_writer, &w);
+    return op->code == TK_OP_LOAD ? w.n == 0
+                                  : w.n == 1 && tk_value_type(f, w.tensor)->access == TK_OUT;
+}
+
+static bool runs_once(const tk_op *op) {
+    for (const tk_region *r = op->in; r->owner; r = r->owner->in) {
+        if (r->owner->code != TK_OP_IF) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tk_stage_is_bulk(const tk_target *t, const tk_op *op) {
+    return t->bulk && runs_once(op) && nobody_waits(op);
 }
 
 // ---- Groups -------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@
 // here.
 //
 // Rows are copied in runs: each row a run of one warp, or all rows together a run of all threads
-// where they touch. A run is 16 aligned bytes after 16 aligned bytes, and at both ends elements.
-// Each thread takes or puts its elements in groups. ptx/llvm_stage.c makes code of this,
-// lower/count_stage.c counts it.
+// where they touch. A run is 16 aligned bytes after 16 aligned bytes, or these by one bulk copy,
+// and at both ends elements. Each thread takes or puts its elements in groups. ptx/llvm_stage.c
+// makes code of this, lower/count_stage.c counts it.
 //
 // What makes an access worth it: the last stride is 1 and rows do not begin at multiples of 16
 // bytes, so that no thread can move several elements at once. An access that is staged or not gives
@@ -26,6 +26,7 @@
 
 #include "ir/layout.h"
 #include "lower/axis.h"
+#include "lower/target.h"
 
 enum { TK_STAGE_BOUNDS = 4, TK_STAGE_PIECE = 16, TK_STAGE_GROUP = 8 };
 
@@ -47,6 +48,12 @@ typedef struct tk_stage_plan {
 
 // Of a load or store, from what is known of its indices. Needs no layouts.
 tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op);
+
+// Whether a staged access moves its rows by bulk copies: the target has them; the op runs at most
+// once in a program, as the barrier that counts what comes in is made for one phase; and
+// nothing of the program reads what a bulk copy writes, or writes what one reads or writes: these
+// go by different ways, and would have to wait for each other.
+bool tk_stage_is_bulk(const tk_target *t, const tk_op *op);
 
 // Whether rows of a tensor of which this is known do not begin at multiples of 16 bytes.
 bool tk_stage_useful(tk_tensor_facts f);

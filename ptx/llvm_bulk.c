@@ -26,15 +26,6 @@ static void act(tk_emit *e, const char *text, const char *constraints, unsigned 
     (void)tk_emit_asm(e, LLVMVoidTypeInContext(e->ctx), text, constraints, n, arg);
 }
 
-bool tk_emit_may_bulk(const tk_emit *e, const tk_op *op) {
-    for (const tk_region *r = op->in; r->owner; r = r->owner->in) {
-        if (r->owner->code != TK_OP_IF) {
-            return false;
-        }
-    }
-    return e->target->bulk;
-}
-
 // ---- Barriers -----------------------------------------------------------------------------------
 
 LLVMValueRef tk_emit_mbarrier_new(tk_emit *e) {

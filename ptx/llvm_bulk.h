@@ -11,11 +11,8 @@
 
 #include "ptx/llvm_emit.h"
 
-// Whether the target has them and the op runs at most once in a program: barriers are made for one
-// phase.
-bool tk_emit_may_bulk(const tk_emit *e, const tk_op *op);
-
-// A new barrier of the program: its address. One thread makes it ready for so many arrivals.
+// A new barrier of the program, for one phase: its address. One thread makes it ready for so many
+// arrivals.
 LLVMValueRef tk_emit_mbarrier_new(tk_emit *e);
 void tk_emit_mbarrier_init(tk_emit *e, LLVMValueRef bar, unsigned arrivals);
 // So many bytes more are to come in this phase; the thread has not arrived yet.

@@ -388,7 +388,7 @@ void tk_emit_staged_load(tk_emit *e, const tk_op *op) {
     staged_load l = {.type = tk_emit_mem_type(e, s.v.dtype)};
     l.mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
     l.other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
-    if (tk_emit_may_bulk(e, op)) {
+    if (tk_stage_is_bulk(e->target, op)) {
         bulk_in(&s);
     } else {
         const copier by_pieces = {.some = copy_in};
@@ -435,24 +435,6 @@ static void bulk_write(const stage *s, LLVMValueRef global, LLVMValueRef shared,
     tk_emit_bulk_write(s->e, global, shared, bytes);
 }
 
-typedef struct use_count {
-    tk_vid tensor;
-    unsigned stores;
-} use_count;
-
-static void count_store(void *user, tk_op *op) {
-    use_count *n = user;
-    n->stores += op->code == TK_OP_STORE && op->opnd[0] == n->tensor;
-}
-
-// Nothing else of the program reads or writes the tensor, which would have to wait until what a
-// bulk copy writes is there.
-static bool written_once(const tk_emit *e, const tk_op *op) {
-    use_count n = {.tensor = op->opnd[0]};
-    tk_func_walk((tk_func *)(uintptr_t)e->f, count_store, &n);
-    return n.stores == 1 && tk_value_type(e->f, op->opnd[0])->access == TK_OUT;
-}
-
 void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
     stage s = stage_of(e, op);
     const LLVMValueRef *x = tk_emit_get(e, op->opnd[1 + s.v.rank]);
@@ -466,7 +448,7 @@ void tk_emit_staged_store(tk_emit *e, const tk_op *op) {
         put(&s, &g, word);
     }
     tk_emit_end(e, &own);
-    const bool bulk = tk_emit_may_bulk(e, op) && written_once(e, op);
+    const bool bulk = tk_stage_is_bulk(e->target, op);
     const copier copy = {.bulk = bulk ? bulk_write : NULL, .some = copy_out};
     if (bulk) {
         tk_emit_async_fence(e);

@@ -145,7 +145,7 @@ def totals(found):
     return {"global_requests": by_all(access, "requests"), "global_sectors": by_all(access, "sectors"),
             "shared_requests": by_all(across, "requests"), "shared_wavefronts": by_all(across, "wavefronts"),
             "shared_conflicts": by_all(across, "conflicts"),
-            "barrier_waits": programs * found["warps"] * sum(number(n, "barriers") for n in notes)}
+            "async_bytes": by_all(across, "asynchronous"), "barrier_waits": found["warps"] * by_all(notes, "barriers")}
 
 
 def against_simulator():
