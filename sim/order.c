@@ -159,7 +159,6 @@ static void forget_rows(struct tk_sim_shadow *s) {
     }
     for (uint32_t t = 0; s->seen && t < s->threads; t++) {
         forget_threads(&s->seen[t]);
-        tk_sim_order_clear(&s->fenced[t]);
     }
     tk_sim_flags_forget(s);
 }
@@ -257,9 +256,7 @@ void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_
     TK_SIM_EACH(l, lanes) {
         uint32_t thread = tk_sim_member(w, l);
         p->started |= s->started[thread];
-        if (s->fenced) {
-            tk_sim_order_join(s, p, &s->fenced[thread]);
-        }
+        tk_sim_flags_fenced(s, thread, p);
     }
 }
 

@@ -40,8 +40,13 @@ typedef struct tk_sim_past {
 
 typedef struct tk_sim_flag {
     tk_sim_past past;
-    uint32_t uses; // bytes that have it
+    uint32_t uses; // bytes that have it, threads of which it is the last fence
 } tk_sim_flag;
+
+typedef struct tk_sim_flag_word {
+    uintptr_t at; // of memory, the address / 4; 0: the place is free
+    uint32_t flag[4];
+} tk_sim_flag_word;
 
 struct tk_sim_shadow {
     tk_arena *arena;
@@ -70,11 +75,13 @@ struct tk_sim_shadow {
     uint32_t *proxied_there; // [threads]: how far clocks of that epoch were behind a fence at its
                              // end; what was before that epoch is
     // Words by which threads tell each other something, and pasts that are kept for later: flags.c.
-    uint32_t *flag_of; // [nword * 4]: index into flags + 1; NULL until there is one
+    // A flag is an index into `flags` + 1; 0: none.
+    tk_sim_flag_word *flag_word; // [flag_room], a hash table; flag_room is 0 or a power of 2
+    uint32_t flag_room, flag_words;
     TK_VEC(tk_sim_flag) flags;
-    TK_VEC(uint32_t) free; // indices + 1
-    tk_sim_past *seen;   // [threads]: what relaxed accesses have found; acquired by the next fence
-    tk_sim_past *fenced; // [threads]: the past at the last fence; released by relaxed accesses
+    TK_VEC(uint32_t) free; // flags
+    tk_sim_past *seen; // [threads]: what relaxed accesses have found; acquired by the next fence
+    uint32_t *fenced;  // [threads]: the flag of its last fence; released by relaxed accesses
 };
 
 // ---- order.c
@@ -100,5 +107,7 @@ void tk_sim_flags_forget(struct tk_sim_shadow *s); // a new epoch begins
 // What relaxed accesses of these lanes have found: the next fence acquires it.
 void tk_sim_flags_seen(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes,
                        const tk_sim_past *past);
+// What was before the thread's last fence, added to a row.
+void tk_sim_flags_fenced(struct tk_sim_shadow *s, uint32_t thread, tk_sim_past *to);
 
 #endif

@@ -498,8 +498,7 @@ static void note_strong(tk_sim_reader *r, tk_sim_inst *i) {
         i->strong = i->strong || tk_sim_has(i, says[k]);
     }
     bool relaxed = i->klass == TK_SIM_CLASS_BARRIER && tk_sim_has(i, TK_SIM_MOD_RELAXED);
-    r->program->flags =
-        r->program->flags || relaxed || (i->strong && !tk_sim_has(i, TK_SIM_MOD_GLOBAL));
+    r->program->flags = r->program->flags || relaxed || i->strong;
 }
 
 // Whether there is no such instruction before sm_90: clusters, what bulk copies need, and others.

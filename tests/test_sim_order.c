@@ -160,6 +160,32 @@ Test(sim_order, flags_of_any_width) {
     ALWAYS(1, 96, FLAG, ONE_BYTE("g"), "race", "shared memory at 0x400");
 }
 
+// Words of global memory, too, order what threads do in shared memory.
+Test(sim_order, flags_in_global_memory) {
+#define HAND_OVER(GIVE, LOOK, TAKE)                                                                \
+    FIRSTS "@!%p0 bra W; st.shared.b32 [s], 5;\n" GIVE "bra E; W: @!%p1 bra E;\n"                  \
+           "L: " LOOK " %r1, [%base+128]; setp.ne.u32 %p4, %r1, 1; @%p4 bra L;" TAKE               \
+           "ld.shared.b32 %r2, [s]; E:"
+    NEVER(1, 64, WORD,
+          HAND_OVER("st.release.gpu.global.u32 [%base+128], 1;", "ld.acquire.gpu.global.u32", ""));
+    NEVER(1, 64, WORD,
+          HAND_OVER("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%base+128], 1;",
+                    "ld.volatile.global.u32", "fence.acq_rel.gpu;"));
+    ALWAYS(1, 64, WORD,
+           HAND_OVER("red.relaxed.gpu.global.add.u32 [%base+128], 1; fence.acq_rel.gpu;",
+                     "ld.acquire.gpu.global.u32", ""),
+           "race", "shared memory at 0x400");
+    ALWAYS(1, 64, WORD,
+           HAND_OVER("st.release.gpu.global.u32 [%base+128], 1;", "ld.relaxed.gpu.global.u32", ""),
+           "race", "shared memory at 0x400");
+    // The release lies at another word.
+    ALWAYS(1, 64, WORD,
+           HAND_OVER("st.release.gpu.global.u32 [%base+132], 1; st.relaxed.gpu.global.u32 "
+                     "[%base+128], 1;",
+                     "ld.acquire.gpu.global.u32", ""),
+           "race", "shared memory at 0x400");
+}
+
 // ---- Long runs
 
 Test(sim_order, many_releases) {
