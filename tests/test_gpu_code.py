@@ -268,6 +268,22 @@ kernel small(x: in bf16[M, 64], y: out bf16[M, 64]) grid (i in M) { y[i, 0 +: 64
 """
 
 
+def check_rows():
+    """Rows that are not aligned: 16 bytes at once, what is left at their ends element by element, and each thread's elements in shared
+    memory, among them some without a test."""
+    words = ("std/softmax.tk", "--kernel", "softmax", "-D", "T=bf16", "--dim", "N=781", "--unit-stride", "--near", "--emit=ptx")
+    for arch, copies in (("sm_80", ("cp.async.cg.shared.global", "cp.async.wait_all")),
+                         ("sm_90a", ("cp.async.bulk.shared::cluster.global", "cp.async.bulk.global.shared::cta"))):
+        ptx = tkc(*words, "--arch", arch)[0]
+        check(len(re.findall(r"ld\.global\S*", ptx)) == 1 and all(ptx.count(x) == 1 for x in copies), f"{arch}: copies in")
+        check(len(re.findall(r"st\.global\.b16", ptx)) == 1, f"{arch}: the ends of what is written")
+        check(len(re.findall(r"ld\.shared\.b16", ptx)) >= 32 and len(re.findall(r"st\.shared\.b16", ptx)) >= 32, f"{arch}: elements")
+    plain = tkc(*[x for x in words if x != "--unit-stride"], "--arch", "sm_80")[0]
+    check("cp.async" not in plain and "ld.shared.b16" not in plain, "rows of unknown stride")
+    product = tkc("std/matmul.tk", "-D", "T=f16", "--unit-stride", "--emit=ptx", "--arch", "sm_80")[0]
+    check("cp.async" not in product, "rows of a product")
+
+
 def check_packing():
     """Small programs share a block; where they cannot, a note says why."""
     (FOLDER / "apart.tk").write_text(APART, encoding="utf-8")
@@ -638,6 +654,7 @@ def main():
     check_guards(assembler)
     check_growth()
     check_longest_rows()
+    check_rows()
     check_packing()
     if assembler:
         check_assembling("sm_80")
