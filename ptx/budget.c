@@ -118,10 +118,11 @@ static void tighten(const budget *b, uint32_t wanted) {
 static void note(const budget *b, tk_module *m, tk_span at, uint32_t wanted) {
     const tk_image *image = b->image;
     const uint32_t fit = with_registers(b, image->report.registers).blocks;
+    const uint32_t enough = (3 * wanted + 3) / 4; // what a quarter more gains is little
     tk_note_rec *r = tk_note_add(
         &m->notes, "assemble", "registers-bounded", at,
-        fit < wanted ? TK_NOTE_MISSED : TK_NOTE_DONE,
-        fit < wanted ? "'%s': fewer blocks at once than what they read calls for, as more would "
+        fit < enough ? TK_NOTE_MISSED : TK_NOTE_DONE,
+        fit < enough ? "'%s': fewer blocks at once than what they read calls for, as more would "
                        "spill registers"
                      : "'%s': enough blocks at once for what they read",
         image->kernel);
