@@ -297,9 +297,11 @@ bool tk_sim_bulk_end(tk_sim_block *block) {
     const tk_sim_cluster *c = block->cluster;
     for (uint32_t k = 0; k < c->bulk->copies.n; k++) {
         const tk_sim_bulk *x = &c->bulk->copies.at[k].at;
-        bool reads = x->kind == TK_SIM_BULK_STORE ||
-                     (x->kind == TK_SIM_BULK_MOVE && tk_sim_block_at(c, x->from) == block);
-        if ((reads || tk_sim_block_at(c, x->offset) == block) && x->kind != TK_SIM_BULK_ARRIVE) {
+        bool here = tk_sim_block_at(c, x->offset) == block;
+        bool reads = x->kind == TK_SIM_BULK_STORE
+                         ? here
+                         : x->kind == TK_SIM_BULK_MOVE && tk_sim_block_at(c, x->from) == block;
+        if ((reads || here) && x->kind != TK_SIM_BULK_ARRIVE) {
             tk_sim_fail(x->warp, x->inst, x->lane, "unfinished",
                         "the block ends while this copy %s its shared memory; nobody has waited "
                         "for it",

@@ -353,6 +353,17 @@ Test(sim_order, start_of_blocks) {
     NEVER(2, 64, TILE, OTHER MEET "bar.sync 0;" GIVE MEET);
 }
 
+// A block may end while another one's copy reads that one's memory.
+Test(sim_order, ends_beside_a_copy) {
+    NEVER(2, 32, BAR,
+          FIRSTS MINE "mov.b32 %r3, 0; mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p6, %r2, 0;\n"
+                      "@%p6 bra E; st.shared.b32 [%r5], 1; " FENCE "bar.warp.sync -1;\n"
+                      "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%base+4096], [a], 128;\n"
+                      "@%p0 cp.async.bulk.commit_group;\n"
+                      "L: add.u32 %r3, %r3, 1; setp.lt.u32 %p4, %r3, 300; @%p4 bra L;\n"
+                      "@%p0 cp.async.bulk.wait_group 0; E:");
+}
+
 // A store or an update that goes by itself hands over itself, and nothing that its thread did
 // since.
 Test(sim_order, updates_by_themselves) {
