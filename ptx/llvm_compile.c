@@ -130,17 +130,68 @@ static void verify(llvm_state *s) {
     }
 }
 
-static void optimise(llvm_state *s) {
+// A module is one function that calls none of its own, has no globals but shared memory, no
+// switches, and vectors where they are wanted. So these are the passes of -O2 for functions,
+// without those that look for calls, globals and vectors: the vectorisers alone took three quarters
+// of a compile (and "default<O2>" runs them whatever the options say).
+#define INSTCOMBINE "instcombine<no-verify-fixpoint>,"
+static const char pipeline[] =
+    "function("
+    "nvvm-intr-range,simplifycfg,sroa,early-cse,sccp," INSTCOMBINE "simplifycfg,"
+    "early-cse<memssa>,speculative-execution<only-if-divergent-target>,jump-threading,"
+    "correlated-propagation,simplifycfg," INSTCOMBINE "tailcallelim,reassociate,"
+    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,loop-rotate,licm,"
+    "simple-loop-unswitch),"
+    "simplifycfg," INSTCOMBINE "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,"
+    "gvn,bdce," INSTCOMBINE "correlated-propagation,adce,dse,loop-mssa(licm),"
+    "simplifycfg<hoist-common-insts;sink-common-insts>," INSTCOMBINE "infer-alignment,"
+    "simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>,loop-unroll<O2>,"
+    "div-rem-pairs,"
+    "simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables>)";
+
+// Where much is read in elements of 8 or 16 bits and little is computed of each, the vectoriser
+// keeps pairs in their registers until they are used. Where much is computed it finds nothing and
+// takes long.
+static const char vectoriser[] = "function(slp-vectorizer,vector-combine," INSTCOMBINE "adce)";
+enum { LITTLE = 2 };
+
+static void run_passes(llvm_state *s, const char *passes) {
     LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
-    LLVMPassBuilderOptionsSetLoopVectorization(o, 0);
-    LLVMPassBuilderOptionsSetSLPVectorization(o, 0);
-    LLVMErrorRef error = LLVMRunPasses(s->emit.mod, "default<O2>", s->machine, o);
+    LLVMErrorRef error = LLVMRunPasses(s->emit.mod, passes, s->machine, o);
     LLVMDisposePassBuilderOptions(o);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
         tk_buf_str(&s->messages, text);
         LLVMDisposeErrorMessage(text);
         TK_ICE(s->emit.arena, "LLVM's passes: %.200s", tk_buf_text(&s->messages));
+    }
+}
+
+static bool is_narrow(LLVMTypeRef t) {
+    LLVMTypeKind k = LLVMGetTypeKind(t);
+    return k == LLVMHalfTypeKind || k == LLVMBFloatTypeKind ||
+           (k == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) < 32);
+}
+
+// Elements taken from vectors of narrow ones, and operations on floats.
+static void count_narrow(LLVMValueRef fn, unsigned *narrow, unsigned *computed) {
+    *narrow = *computed = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            LLVMOpcode code = LLVMGetInstructionOpcode(i);
+            *narrow += code == LLVMExtractElement && is_narrow(LLVMTypeOf(i));
+            *computed += code == LLVMFNeg || code == LLVMFAdd || code == LLVMFSub ||
+                         code == LLVMFMul || code == LLVMFDiv || code == LLVMCall;
+        }
+    }
+}
+
+static void optimise(llvm_state *s) {
+    unsigned narrow, computed;
+    run_passes(s, pipeline);
+    count_narrow(s->emit.fn, &narrow, &computed);
+    if (narrow > 0 && computed <= LITTLE * narrow) {
+        run_passes(s, vectoriser);
     }
 }
 
