@@ -289,6 +289,17 @@ static char *read_all(tk_arena *a, const char *path, size_t *size) {
     return fd >= 0 && *size == (size_t)st.st_size ? text : NULL;
 }
 
+static void take_cubin(assembly *s, const void *cubin, size_t size) {
+    const char *fault = tk_assembled_fault(s->arena, s->image, cubin, size);
+    if (fault) {
+        s->image->garbled =
+            tk_format(s->arena, "'%s' ended without an error, but %s", s->assembler, fault);
+    } else {
+        s->image->cubin = cubin;
+        s->image->cubin_size = size;
+    }
+}
+
 static void run_ptxas(assembly *s) {
     tk_image *image = s->image;
     if (!make_files(s)) {
@@ -308,10 +319,7 @@ static void run_ptxas(assembly *s) {
         return;
     }
     const void *cubin = read_all(s->arena, s->cubin, &size);
-    if (cubin && size) {
-        image->cubin = cubin;
-        image->cubin_size = size;
-    }
+    take_cubin(s, cubin, cubin ? size : 0);
 }
 
 static const char *jit_text(assembly *s, int (*size_of)(jit_link, size_t *),
@@ -343,10 +351,7 @@ static void run_jit(assembly *s) {
     s->said = linker ? tk_strndup(s->arena, s->said, (size_t)(linker - s->said)) : s->said;
     if (ok) {
         void *cubin = tk_alloc(s->arena, size);
-        if (j->cubin(s->link, cubin) == 0) {
-            image->cubin = cubin;
-            image->cubin_size = size;
-        }
+        take_cubin(s, cubin, j->cubin(s->link, cubin) == 0 ? size : 0);
     }
 }
 

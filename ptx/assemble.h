@@ -20,7 +20,8 @@ void tk_assembler_identity(char *text);
 // Fills in image->cubin and image->report. Leaves both alone where no assembler is at hand, where
 // it is too old for the code, or where it cannot be run (image->unassembled): the driver assembles
 // then.
-// PTX that an assembler refuses is an internal error, which names the kernel's place `where`.
+// PTX that an assembler refuses is an internal error, which names the kernel's place `where`. What
+// an assembler writes and is no machine code for the target sets image->garbled.
 void tk_assemble(tk_arena *arena, tk_image *image, const char *where);
 
 // tk_assemble, more than once where image->wanted says that more blocks at once are worth it, or
@@ -30,6 +31,9 @@ void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *i
 
 // Reads what an assembler said with -v, and counts in the machine code (assemble_read.c).
 void tk_assembled_said(tk_image_report *r, const char *log);
+// What is wrong with a file that should be machine code of this kernel for image->arch; NULL:
+// nothing.
+const char *tk_assembled_fault(tk_arena *a, const tk_image *image, const void *cubin, size_t size);
 void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size);
 // The report as a note on the kernel.
 void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image);

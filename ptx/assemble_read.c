@@ -77,22 +77,75 @@ static void count(tk_image_report *r, const char *code, uint64_t size) {
     }
 }
 
-void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size) {
-    elf f = {.at = cubin, .size = size};
-    Elf64_Shdr names, s;
-    if (size < sizeof f.head) {
-        return;
+static bool open_elf(elf *f, const void *cubin, size_t size) {
+    *f = (elf){.at = cubin, .size = size};
+    if (size < sizeof f->head) {
+        return false;
     }
-    memcpy(&f.head, cubin, sizeof f.head);
-    if (memcmp(f.head.e_ident, ELFMAG, SELFMAG) != 0 || f.head.e_shentsize != sizeof s ||
-        !section(&f, f.head.e_shstrndx, &names) || names.sh_type != SHT_STRTAB) {
-        return;
+    memcpy(&f->head, cubin, sizeof f->head);
+    const unsigned char *id = f->head.e_ident;
+    return memcmp(id, ELFMAG, SELFMAG) == 0 && id[EI_CLASS] == ELFCLASS64 &&
+           id[EI_DATA] == ELFDATA2LSB;
+}
+
+// The kernel's code. False: it has none, or the file is cut off.
+static bool find_code(const elf *f, const char *kernel, Elf64_Shdr *code) {
+    Elf64_Shdr names;
+    if (f->head.e_shentsize != sizeof names || !section(f, f->head.e_shstrndx, &names) ||
+        names.sh_type != SHT_STRTAB) {
+        return false;
     }
-    for (uint32_t i = 0; i < f.head.e_shnum; i++) {
-        if (section(&f, i, &s) && s.sh_type == SHT_PROGBITS && is_named(&f, &names, &s, kernel)) {
-            count(r, f.at + s.sh_offset, s.sh_size);
+    for (uint32_t i = 0; i < f->head.e_shnum; i++) {
+        if (section(f, i, code) && code->sh_type == SHT_PROGBITS && code->sh_size > 0 &&
+            is_named(f, &names, code, kernel)) {
+            return true;
         }
     }
+    return false;
+}
+
+void tk_assembled_count(tk_image_report *r, const char *kernel, const void *cubin, size_t size) {
+    elf f;
+    Elf64_Shdr code;
+    if (open_elf(&f, cubin, size) && find_code(&f, kernel, &code)) {
+        count(r, f.at + code.sh_offset, code.sh_size);
+    }
+}
+
+// The compute capability that the code is for, 90 for 9.0. 0: of a form that is not known.
+static unsigned capability(const elf *f) {
+    switch (f->head.e_ident[EI_ABIVERSION]) {
+    case 7: // of toolkits up to 12
+        return f->head.e_flags & 0xff;
+    case 8:
+        return f->head.e_flags >> 8 & 0xff;
+    default:
+        return 0;
+    }
+}
+
+const char *tk_assembled_fault(tk_arena *a, const tk_image *image, const void *cubin, size_t size) {
+    enum { CUDA = 190 };
+    elf f;
+    Elf64_Shdr code;
+    const unsigned asked = (unsigned)strtoul(image->arch + sizeof "sm_" - 1, NULL, 10);
+    if (size == 0) {
+        return "it wrote nothing";
+    }
+    if (!open_elf(&f, cubin, size)) {
+        return "what it wrote is no ELF file";
+    }
+    if (f.head.e_machine != CUDA) {
+        return tk_format(a, "what it wrote is for another machine (number %u) than a GPU",
+                         f.head.e_machine);
+    }
+    const unsigned made = capability(&f);
+    if (made && made != asked) {
+        return tk_format(a, "what it wrote is for sm_%u", made);
+    }
+    return find_code(&f, image->kernel, &code)
+               ? NULL
+               : tk_format(a, "what it wrote has no code of '%s', or is cut off", image->kernel);
 }
 
 // ---- The note

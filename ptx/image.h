@@ -100,6 +100,8 @@ typedef struct tk_image {
     size_t ptx_size;
     const void *cubin; // where an assembler was at hand, else NULL
     size_t cubin_size;
+    const char
+        *garbled; // what is wrong with what an assembler wrote, which is not used; NULL: nothing
     bool unassembled; // an assembler is at hand but could not be run: next time it may
     const char *arch; // "sm_90a"
     uint32_t threads; // a block

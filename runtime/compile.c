@@ -127,7 +127,7 @@ static void give(tk_work *w, const compile_call *c, const tk_module *m, const tk
 static const tk_image *image_of(tk_work *w, const compile_call *c, tk_module *m,
                                 const char **text) {
     tk_ptx_opts o = options_for(w, c, m, text);
-    return gpu_backend(w->config)(&w->arena, m, &o, &w->diags);
+    return gpu_image(w, &w->arena, m, &o);
 }
 
 // The IR below the tile level needs no code generator.

@@ -264,6 +264,22 @@ static const char *notes_of(tk_arena *a, const tk_module *m) {
     return tk_buf_text(&b);
 }
 
+// An assembler that says that all is well and leaves behind what it should not is not to be worked
+// around in silence.
+tk_image *gpu_image(tk_work *w, tk_arena *arena, tk_module *m, const tk_ptx_opts *o) {
+    tk_image *i = gpu_backend(w->config)(arena, m, o, &w->diags);
+    if (i && i->garbled) {
+        tk_span none = {0, 0, 0};
+        tk_diag *d = tk_error(&w->diags, none, "assembler-output",
+                              "the assembler made no machine code for %s: %s", i->arch, i->garbled);
+        tk_help(&w->diags, d, none,
+                "TKC_PTXAS may name another; set and empty, none is used and the driver assembles");
+        w->status = TKC_ERROR_DEVICE;
+        return NULL;
+    }
+    return i;
+}
+
 const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t n,
                             const tk_ptx_opts *o, const char **notes) {
     cache_key key;
@@ -278,7 +294,7 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
         }
     }
     uint32_t warnings = w->diags.warnings;
-    const tk_image *i = gpu_backend(w->config)(arena, m, o, &w->diags);
+    const tk_image *i = gpu_image(w, arena, m, o);
     if (!i || w->diags.errors) {
         TK_CHECK(&w->arena, w->diags.errors);
         return NULL;

@@ -250,6 +250,9 @@ typedef struct failed_claim {             // an assert or assume
     uint32_t rank; // of its condition; 0: a scalar
     const int64_t *index;
 } failed_claim;
+// The file of a line of PTX as the sources have it: without the "./" before a path that is
+// relative.
+const char *source_name(const char *of_ptx);
 tk_diag *claim_failed(tk_work *w, const tk_kernel_info *info, const failed_claim *c);
 void print_line(void *context, const char *line); // to the caller's print
 
@@ -291,6 +294,8 @@ double explain_number(const tk_note_rec *r, const char *name); // 0: it has none
 // What a launch finds of a tensor, in words (cuda_variant.c).
 void describe_facts(tk_buf *b, tk_tensor_facts f);
 
+// The image of a module by the back end that is there. NULL after w's diagnostics (cuda_image.c).
+tk_image *gpu_image(tk_work *w, tk_arena *arena, tk_module *m, const tk_ptx_opts *o);
 // The build's GPU back end, or NULL; what kernels keep of it (device_cuda.c, cuda_variant.c).
 gpu_compile_fn gpu_backend(const tkc_config *c);
 void gpu_variants_destroy(tkc_kernel *k);

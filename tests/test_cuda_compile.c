@@ -192,6 +192,11 @@ static small_elf make_elf(void) {
     small_elf f;
     memset(&f, 0, sizeof f);
     memcpy(f.head.e_ident, ELFMAG, SELFMAG);
+    f.head.e_ident[EI_CLASS] = ELFCLASS64;
+    f.head.e_ident[EI_DATA] = ELFDATA2LSB;
+    f.head.e_ident[EI_ABIVERSION] = 8;
+    f.head.e_machine = 190;
+    f.head.e_flags = 90 << 8;
     f.head.e_shoff = offsetof(small_elf, section);
     f.head.e_shentsize = sizeof(Elf64_Shdr);
     f.head.e_shnum = 3;
@@ -234,6 +239,47 @@ Test(assemble, counted) {
             cr_expect(count(&g, sizeof g).instructions <= sizeof f / 16);
         }
     }
+}
+
+// What an assembler wrote, or NULL for what is machine code.
+static bool faulty(const small_elf *f, size_t size, const char *words) {
+    tk_guard guard;
+    tk_arena arena;
+    memset(&guard, 0, sizeof guard);
+    tk_arena_init(&arena, NULL, &guard);
+    const tk_image image = {.kernel = "k", .arch = "sm_90a"};
+    char *copied = malloc(size + 1);
+    memcpy(copied, f, size);
+    const char *fault = tk_assembled_fault(&arena, &image, copied, size);
+    bool as_wanted = words ? fault && strstr(fault, words) : !fault;
+    free(copied);
+    tk_arena_release(&arena);
+    return as_wanted;
+}
+
+Test(assemble, faults) {
+    small_elf f = make_elf();
+    cr_expect(faulty(&f, sizeof f, NULL));
+    cr_expect(faulty(&f, 0, "wrote nothing"));
+    for (size_t n = 1; n < sizeof f; n++) {
+        cr_expect(faulty(&f, n, n < sizeof f.head ? "no ELF file" : "is cut off"), "%zu bytes", n);
+    }
+    f.head.e_flags = 80 << 8;
+    cr_expect(faulty(&f, sizeof f, "is for sm_80"));
+    f.head.e_ident[EI_ABIVERSION] = 7;
+    f.head.e_flags = 0x5a0d5a;
+    cr_expect(faulty(&f, sizeof f, NULL));
+    f.head.e_flags = 0x500550;
+    cr_expect(faulty(&f, sizeof f, "is for sm_80"));
+    f.head.e_ident[EI_ABIVERSION] = 9; // of a toolkit to come
+    cr_expect(faulty(&f, sizeof f, NULL));
+    f.head.e_machine = EM_X86_64;
+    cr_expect(faulty(&f, sizeof f, "another machine (number 62)"));
+    f = make_elf();
+    f.names[6] = 'x';
+    cr_expect(faulty(&f, sizeof f, "no code of 'k'"));
+    f.head.e_ident[EI_DATA] = ELFDATA2MSB;
+    cr_expect(faulty(&f, sizeof f, "no ELF file"));
 }
 
 // ---- Memory runs out anywhere: nothing is left, on the disk neither

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
@@ -144,6 +145,18 @@ def compile_one(job):
         check_resources(name, tkc(*words, "--emit=notes")[0], marks)
 
 
+def machine_code(kernel, cc, machine=190):
+    """The least file that is machine code of a kernel: a section with one instruction."""
+    names = b"\0.shstrtab\0.text." + kernel.encode() + b"\0"
+    code = bytes(16)
+    section = "<IIQQQQIIQQ"
+    at = 64 + 3 * struct.calcsize(section)
+    head = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7) + struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0, 0, 64, cc << 8, 64, 0, 0, 64, 3, 1)
+    sections = (struct.pack(section, *[0] * 10) + struct.pack(section, 1, 3, 0, 0, at, len(names), 0, 0, 1, 0) +
+                struct.pack(section, 11, 1, 0, 0, at + len(names), len(code), 0, 0, 16, 0))
+    return head + sections + names + code
+
+
 def check_assembling(target):
     words = ["std/transpose.tk", "-D", "T=f32", "--arch", target]
     path = FOLDER / "k.cubin"
@@ -155,15 +168,30 @@ def check_assembling(target):
     _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin", code=3, TKC_PTXAS="")
     check("no assembler is found" in errors, errors)
     script = FOLDER / "ptxas"
+    cc = int(re.search(r"\d+", target)[0])
+    for name, made in (("x86", machine_code("transpose_matrix", cc, machine=62)), ("old", machine_code("transpose_matrix", 60)),
+                       ("other", machine_code("transpose", cc)), ("mine", machine_code("transpose_matrix", cc))):
+        (FOLDER / f"elf-{name}").write_bytes(made)
     for text, expected in (("echo 'ptxas k.ptx, line 7; error   : made up'; exit 255", "made up"),
                            ("echo 'ptxas fatal : Unsupported .version 99'; exit 255", "cannot assemble"),
                            ("kill -9 $$", "cannot assemble"),
                            ("exit 1", "cannot assemble"),
-                           ("exit 0", "cannot assemble")):
+                           ("exit 0", "it wrote nothing"),
+                           ('echo machine code >"$6"', "what it wrote is no ELF file"),
+                           ('cp elf-x86 "$6"', "what it wrote is for another machine (number 62) than a GPU"),
+                           ('cp elf-old "$6"', "what it wrote is for sm_60"),
+                           ('cp elf-other "$6"', "what it wrote has no code of 'transpose_matrix', or is cut off"),
+                           ('head -c 100 elf-mine >"$6"', "what it wrote has no code of 'transpose_matrix', or is cut off"),
+                           ('cp elf-mine "$6"', None)):
         script.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         script.chmod(0o755)
-        _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin", code=3, TKC_PTXAS=str(script))
+        _, errors = tkc(*words, "--emit=cubin", "-o", "no.cubin" if expected else "yes.cubin", code=3 if expected else 0,
+                        TKC_PTXAS=str(script))
+        if not expected:
+            check((FOLDER / "yes.cubin").read_bytes() == (FOLDER / "elf-mine").read_bytes(), "not what was written")
+            continue
         check(expected in errors, f"{text}: {errors}")
+        check("wrote" not in expected or f"'{script}' ended without an error" in errors, f"not named: {errors}")
         check(expected != "made up" or "std/transpose.tk:5" in errors, f"no place: {errors}")
         ptx, _ = tkc(*words, "--emit=ptx", TKC_PTXAS=str(script))
         check(".entry" in ptx, "PTX needs no assembler")
@@ -212,7 +240,7 @@ n=$(sed -n 's/^.minnctapersm *//p' "$4"); regs=$((65536 / (n * 256) / 8 * 8)); s
 [ $n -le SPARE ] || spilled=40
 echo "    0 bytes stack frame, $spilled bytes spill stores, $spilled bytes spill loads"
 echo "ptxas info    : Used $regs registers"
-echo $n >"$6"; echo $n >>asked
+cp elf "$6"; echo >>"$6"; echo $n >>"$6"; echo $n >>asked
 """
 
 
@@ -221,13 +249,17 @@ def check_budget():
     (FOLDER / "rows.tk").write_text("@warps(8)\nkernel k(x: in bf16[M, 4096], y: out bf16[M, 4096]) grid (i in M) {\n"
                                     "    y[i, 0 +: 4096] = x[i, 0 +: 4096];\n}\n", encoding="utf-8")
     script = FOLDER / "ptxas"
+    (FOLDER / "elf").write_bytes(machine_code("k", 90))
+
+    def blocks_of(cubin):
+        return int(cubin.read_bytes().split(b"\n")[-2])
     for natural, spare, blocks, asked in ((32, 3, 3, [3]), (40, 3, 3, [3, 8, 7]), (56, 8, 8, [3, 8]), (56, 6, 6, [3, 8, 6, 7]),
                                           (56, 5, 5, [3, 8, 6, 5]), (56, 4, 3, [3, 8, 6, 5]), (88, 6, 6, [3, 8, 5, 6, 7]), (128, 2, 2, [3, 2]), (248, 1, 1, [3, 2, 1]), (248, 0, 3, [3, 2, 1])):
         script.write_text(BUDGET.replace("NATURAL", str(natural)).replace("SPARE", str(spare)), encoding="utf-8")
         script.chmod(0o755)
         (FOLDER / "asked").unlink(missing_ok=True)
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
-        got, tried = int((FOLDER / "k.cubin").read_text()), [int(x) for x in (FOLDER / "asked").read_text().split()]
+        got, tried = blocks_of(FOLDER / "k.cubin"), [int(x) for x in (FOLDER / "asked").read_text().split()]
         check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
     # What takes an assembler long is given to it twice at most.
     (FOLDER / "long.tk").write_text("@warps(8)\nkernel k(x: in bf16[100, N], y: out bf16[100, N]) grid (i in cdiv(N, 4096)) {\n" + "".join(
@@ -241,7 +273,7 @@ def check_budget():
     for silent in ('[ "$n" -ne 3 ]', "true"):
         script.write_text(BUDGET.replace("NATURAL", "56").replace("SPARE", "6").replace('echo "ptxas info ', f'{silent} || echo "ptxas info '), encoding="utf-8")
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
-        check((FOLDER / "k.cubin").read_text() == "3\n", "budget: registers that nobody told")
+        check(blocks_of(FOLDER / "k.cubin") == 3, "budget: registers that nobody told")
 
 
 def check_guards(assembler):
