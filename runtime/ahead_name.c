@@ -61,15 +61,65 @@ static const char *const taken[] = {
     "INT8_MAX",    "SIZE_MAX",
 };
 
+// Of the C library: what programs mostly include, and compilers know of without that. Mathematical
+// functions are there for float and long double too, with an f or l.
+static const char math[] =
+    " acos acosh asin asinh atan atan2 atanh cabs cacos cacosh carg casin casinh catan "
+    "catanh cbrt ccos ccosh ceil cexp cimag clog conj copysign cos cosh cpow cproj creal "
+    "csin csinh csqrt ctan ctanh erf erfc exp exp10 exp2 expm1 fabs fdim floor fma fmax "
+    "fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb "
+    "lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round "
+    "roundeven scalbln scalbn sin sinh sqrt tan tanh tgamma trunc ";
+static const char library[] =
+    " abort abs aligned_alloc asctime assert at_quick_exit atexit atof atoi atol atoll "
+    "bcmp bcopy bsearch btowc bzero calloc clearerr clock close ctime difftime div errno "
+    "exit fclose feof ferror fflush ffs fgetc fgetpos fgets fgetwc fgetws fopen fork "
+    "fprintf fputc fputs fputwc fputws fread free freopen fscanf fseek fsetpos ftell fwide "
+    "fwprintf fwrite fwscanf gamma getc getchar getenv gets getwc getwchar gmtime imaxabs "
+    "imaxdiv index isalnum isalpha isblank iscntrl isdigit isfinite isgraph isgreater "
+    "isinf isless islower isnan isnormal isprint ispunct isspace isupper isxdigit j0 j1 jn "
+    "kill labs ldiv link llabs lldiv localeconv localtime longjmp malloc mblen mbrlen "
+    "mbrtowc mbsinit mbsrtowcs mbstowcs mbtowc memccpy memchr memcmp memcpy memmove memset "
+    "mktime open pause perror pipe printf putc putchar puts putwc putwchar qsort "
+    "quick_exit raise rand random read realloc remove rename rewind rindex scanf select "
+    "setbuf setjmp setlocale setvbuf signal signbit significand sleep snprintf sprintf "
+    "srand sscanf stderr stdin stdout stpcpy strcasecmp strcat strchr strcmp strcoll "
+    "strcpy strcspn strdup strerror strftime strlen strncasecmp strncat strncmp strncpy "
+    "strndup strpbrk strrchr strspn strstr strtod strtof strtoimax strtok strtol strtold "
+    "strtoll strtoul strtoull strtoumax strxfrm swprintf swscanf system time timespec_get "
+    "tmpfile tmpnam tolower toupper towlower towupper truncate ungetc ungetwc unlink "
+    "vfprintf vfscanf vfwprintf vfwscanf vprintf vscanf vsnprintf vsprintf vsscanf "
+    "vswprintf vswscanf vwprintf vwscanf wait wcrtomb wcscat wcschr wcscmp wcscpy wcslen "
+    "wcsncat wcsncmp wcsncpy wcstod wcstol wctomb wmemchr wmemcmp wmemcpy wmemmove wmemset "
+    "wprintf write wscanf y0 y1 yn ";
+
+static bool is_word(const char *words, const char *name, size_t n) {
+    for (const char *at = words + 1; *at; at += strcspn(at, " ") + 1) {
+        if (strncmp(at, name, n) == 0 && at[n] == ' ') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_of_library(const char *name) {
+    size_t n = strlen(name);
+    bool narrow = n > 1 && (name[n - 1] == 'f' || name[n - 1] == 'l');
+    return is_word(library, name, n) || is_word(math, name, n) ||
+           (narrow && is_word(math, name, n - 1));
+}
+
 static bool is_taken(const char *name) {
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (strcmp(taken[i], name) == 0) {
             return true;
         }
     }
-    // What begins so belongs to the compiler, or to tkc.
+    // What begins so belongs to the compiler, or to tkc; what ends so is a type.
+    size_t n = strlen(name);
     return (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'))) ||
-           strncmp(name, "tkc_", 4) == 0 || strncmp(name, "TKC_", 4) == 0;
+           strncmp(name, "tkc_", 4) == 0 || strncmp(name, "TKC_", 4) == 0 ||
+           (n > 2 && strcmp(name + n - 2, "_t") == 0);
 }
 
 static bool is_identifier(const char *s) {
@@ -111,6 +161,13 @@ static bool check_function(tk_work *w, const ahead_add *a) {
     if (is_taken(a->name)) {
         fail(w, at, "c-keyword", OTHER_NAME,
              tk_format(&w->arena, "'%s' cannot be the name of a function: it is taken in C or C++",
+                       a->name));
+        return false;
+    }
+    if (is_of_library(a->name)) {
+        fail(w, at, "c-library", OTHER_NAME,
+             tk_format(&w->arena,
+                       "'%s' cannot be the name of a function: the C library has one of that name",
                        a->name));
         return false;
     }

@@ -103,10 +103,28 @@ def refusals():
     refused(1, "clashes with 'a'", "k.tk", "-o", "k.o", "--instance", "a=add", "--instance", "a_load=fill")
     refused(1, "'1a' is no identifier of C", "k.tk", "-o", "k.o", "--instance", "1a=add")
     refused(1, "bad.tk:1:1: error: 'auto' cannot be", "bad.tk", "-o", "k.o", "--kernel", "auto")
+    for name in ("exp", "expf", "printf", "nanl"):
+        refused(1, f"'{name}' cannot be the name of a function: the C library has one", "k.tk", "-o", "k.o", "--instance", f"{name}=add")
+    refused(1, "'size_t' cannot be the name of a function: it is taken", "k.tk", "-o", "k.o", "--instance", "size_t=add")
     refused(1, "bad.tk:2:31: error: 'new' cannot be", "bad.tk", "-o", "k.o", "--kernel", "x")
     refused(1, "bad.tk:3:16: error: compile-time parameter 'T'", "bad.tk", "-o", "k.o", "--kernel", "unknown", "--given", "z")
     refused(1, "none.tk has no kernel", "none.tk", "-o", "k.o")
     refused(2, "not for code in a C program", "k.tk", "-o", "k.o", "--debug")
+
+
+def library_names():
+    """What the headers of C declare is refused as the name of a function."""
+    text = (pathlib.Path(__file__).resolve().parent.parent / "runtime" / "ahead_name.c").read_text(encoding="utf-8")
+    words = {name: set("".join(re.findall(r'"([^"]*)"', re.search(rf"char {name}\[\] =(.*?);", text, re.S)[1])).split())
+             for name in ("math", "library")}
+    known = words["library"] | {word + end for word in words["math"] for end in ("", "f", "l")}
+    headers = "complex ctype errno inttypes locale math setjmp signal stdio stdlib string time uchar wchar wctype".split()
+    (FOLDER / "all.c").write_text("".join(f"#include <{h}.h>\n" for h in headers))
+    declared = set(re.findall(r"\b([a-z]\w*) ?\(", execute(["cc", "-std=c11", "-E", "-P", "all.c"])))
+    syntax = {"int", "char", "long", "double", "float", "void", "sizeof"}  # before what is a pointer to a function
+    rare = {name for name in declared if name.startswith(("mbrtoc", "c16rto", "c32rto", "isw", "wcs", "tow", "wct", "localeconv"))}
+    missing = declared - known - rare - syntax
+    check(not missing, f"not refused: {sorted(missing)}")
 
 
 def files():
@@ -217,6 +235,7 @@ def main():
         FOLDER = pathlib.Path(scratch)
         (FOLDER / "k.tk").write_text(KERNELS)
         refusals()
+        library_names()
         files()
         programs(driver)
         project(driver)
