@@ -43,6 +43,13 @@ if(Python3_FOUND)
         DEPENDS scripts/gen-man docs/tkc.md docs/language.md runtime/tkc.h runtime/tkc_rt.h
         COMMENT "Making the manual pages" VERBATIM)
     list(APPEND made ${pages})
+    set(doc ${PROJECT_BINARY_DIR}/doc)
+    file(GLOB doc_sources CONFIGURE_DEPENDS docs/*.md)
+    add_custom_command(OUTPUT ${doc}/README.md
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/scripts/gen-docs ${doc}
+        DEPENDS scripts/gen-docs ${doc_sources}
+        COMMENT "Making the pages to install" VERBATIM)
+    list(APPEND made ${doc}/README.md)
     foreach(section 1 3 7)
         set(of_section ${pages})
         list(FILTER of_section INCLUDE REGEX "\\.${section}$")
@@ -67,5 +74,10 @@ install(DIRECTORY editors/vim/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vim/vimfiles
 
 install(DIRECTORY stdlib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tkc/std
     FILES_MATCHING PATTERN "*.tk")
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+if(Python3_FOUND)
+    install(DIRECTORY ${doc}/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+else()
+    install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+endif()
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

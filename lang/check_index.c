@@ -154,7 +154,9 @@ static bool tensor_entry(tk_checker *c, const tk_index *i, tk_xindex *out, const
     if (i->kind == TK_I_ALL) {
         tk_diag *d =
             tk_err_diag(c, i->span, "tensor-index", "':' stands only in the index of a tile");
-        tk_help(c->diags, d, (tk_span){0}, "write a range of known length: '0 +: N'");
+        tk_help(c->diags, d, (tk_span){0},
+                "write a range whose length is known when it is compiled: '0 +: BN', where the "
+                "kernel has '<BN: int = next_pow2(N)>'");
         return false;
     }
     if (i->at && i->at->kind == TK_E_NEWAXIS) {

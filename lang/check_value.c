@@ -298,7 +298,8 @@ static bool not_known(tk_checker *c, tk_value v, const char *what) {
     if (x && x->kind == TK_X_DIM) {
         tk_help(
             c->diags, d, (tk_span){0},
-            "this is a run-time size; declare it as a compile-time parameter to specialise on it");
+            "this is a run-time size; a compile-time parameter can be it, 'kernel k<N: int>(..)', "
+            "or cover it, 'kernel k<BN: int = next_pow2(N)>(..)'");
     } else if (x && x->kind == TK_X_VAR && x->u.var->name && x->u.var->span.file) {
         tk_note(c->diags, d, x->u.var->span, "'%s' is a run-time value, declared here",
                 x->u.var->name);

@@ -61,10 +61,7 @@ static void add_region(const launch *l, uint32_t i, tk_sim_region *region, size_
 
 // The span that a .loc means, among the kernel's sources.
 static tk_span span_of(const tk_sources *s, const tk_sim_place *at) {
-    const char *name = at->file;
-    if (name && name[0] == '.' && name[1] == '/') {
-        name += 2;
-    }
+    const char *name = source_name(at->file);
     for (uint32_t file = 1; name && file <= s->files.n; file++) {
         const tk_source *f = tk_source_of(s, file);
         if (strcmp(f->name, name) == 0 && at->line >= 1 && at->line <= f->lines) {

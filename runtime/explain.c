@@ -26,19 +26,41 @@ double explain_number(const tk_note_rec *r, const char *name) {
 
 // ---- What is compiled ---------------------------------------------------------------------------
 
-static const tk_gpu *find_gpu(tk_work *w, const explain_call *c) {
-    const tk_target *t = tk_target_find(c->options->arch);
-    const tk_gpu *gpu = c->options->gpu ? tk_gpu_find(c->options->gpu) : tk_gpu_of(t);
+static const tk_gpu *find_gpu(tk_work *w, const char *name) {
+    const tk_gpu *gpu = tk_gpu_find(name);
     if (!gpu) {
         tk_buf all;
         tk_buf_init(&all, &w->arena);
         for (unsigned i = 0; tk_gpu_name(i); i++) {
             tk_buf_fmt(&all, "%s%s", i ? ", " : "", tk_gpu_name(i));
         }
-        work_fail(w, TKC_ERROR_ARGUMENT, "unknown-gpu", "there is no GPU '%s'; there are: %s",
-                  c->options->gpu ? c->options->gpu : t->name, tk_buf_text(&all));
+        work_fail(w, TKC_ERROR_ARGUMENT, "unknown-gpu", "there is no GPU '%s'; there are: %s", name,
+                  tk_buf_text(&all));
     }
     return gpu;
+}
+
+// Code whose target ends in a letter runs on its compute capability alone.
+static bool runs_on(const tk_target *t, const tk_gpu *gpu) {
+    bool alone = t->name[strlen(t->name) - 1] == 'a';
+    return alone ? t->cc == gpu->cc : t->cc <= gpu->cc;
+}
+
+// The target and the GPU, of which one may follow from the other.
+static bool find_both(tk_work *w, const tkc_explain_options *o, explained *x) {
+    tk_span none = {0, 0, 0};
+    if ((o->arch && !target_known(w, o->arch)) ||
+        (o->gpu && (x->gpu = find_gpu(w, o->gpu)) == NULL)) {
+        return false;
+    }
+    x->target = o->arch ? tk_target_find(o->arch) : tk_target_for(x->gpu->cc / 10, x->gpu->cc % 10);
+    x->gpu = x->gpu ? x->gpu : tk_gpu_of(x->target);
+    if (!runs_on(x->target, x->gpu)) {
+        tk_warning(&w->diags, none, "other-gpu",
+                   "%s does not run code for %s: the least time is that of no machine",
+                   x->gpu->name, x->target->name);
+    }
+    return true;
 }
 
 static tk_func *kernel_of(const tk_module *m) {
@@ -69,8 +91,8 @@ static tk_tensor_facts promised(const tkc_explain_options *o, const tk_type *t) 
 }
 
 // Sizes and promises of the IR's parameters: those of the kernel that are given, in order.
-static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_func *f,
-                               const tk_bound *b) {
+static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_target *target,
+                               const tk_func *f, const tk_bound *b) {
     const uint32_t n = f->params.n;
     tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, n + 1);
     int64_t *size = TK_NEW_ARRAY(&w->arena, int64_t, (size_t)(n + 1) * TK_MAX_TENSOR_RANK);
@@ -85,7 +107,7 @@ static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_func 
         }
         fact[at++] = t->kind == TK_T_TENSOR ? promised(c->options, t) : 0;
     }
-    return (tk_ptx_opts){.arch = c->options->arch,
+    return (tk_ptx_opts){.arch = target->name,
                          .facts = fact,
                          .debug = w->config->debug,
                          .counts = true,
@@ -176,10 +198,9 @@ static const char *formatted(tk_work *w, const explained *x, tkc_explain_format 
 static void explain(tk_work *w, void *arg) {
     const explain_call *c = arg;
     explained x = {.sources = NULL};
-    if (!target_known(w, c->options->arch) || (x.gpu = find_gpu(w, c)) == NULL) {
+    if (!find_both(w, c->options, &x)) {
         return;
     }
-    x.target = tk_target_find(c->options->arch);
     if (!gpu_backend(w->config)) {
         work_fail(w, TKC_ERROR_DEVICE, "no-gpu-backend", "this build has no GPU code generator");
         return;
@@ -191,8 +212,8 @@ static void explain(tk_work *w, void *arg) {
         return;
     }
     tk_func *f = kernel_of(m);
-    const tk_ptx_opts o = options_for(w, c, f, b);
-    x.image = gpu_backend(w->config)(&w->arena, m, &o, &w->diags);
+    const tk_ptx_opts o = options_for(w, c, x.target, f, b);
+    x.image = gpu_image(w, &w->arena, m, &o);
     if (!x.image) {
         TK_CHECK(&w->arena, w->diags.errors);
         return;
@@ -215,9 +236,9 @@ tkc_status tkc_kernel_explain(tkc_kernel *kernel, const tkc_explain_options *opt
     if (report) {
         *report = NULL;
     }
-    if (!kernel || !options || options->size < sizeof *options || !options->arch ||
-        (unsigned)options->format > TKC_EXPLAIN_SARIF || (!args && nargs) || (!sizes && nsizes) ||
-        !out || nargs == SIZE_MAX) {
+    if (!kernel || !options || options->size < sizeof *options ||
+        (!options->arch && !options->gpu) || (unsigned)options->format > TKC_EXPLAIN_SARIF ||
+        (!args && nargs) || (!sizes && nsizes) || !out || nargs == SIZE_MAX) {
         return TKC_ERROR_ARGUMENT;
     }
     out->at = NULL;

@@ -52,3 +52,7 @@ void print_line(void *user, const char *line) {
         pthread_mutex_unlock(&c->print_lock);
     }
 }
+
+const char *source_name(const char *of_ptx) {
+    return of_ptx && of_ptx[0] == '.' && of_ptx[1] == '/' ? of_ptx + 2 : of_ptx;
+}

@@ -64,8 +64,10 @@ static tk_kernel_info *find_kernel(tk_work *w, kernel_make *m) {
         if (p->nkernel == 0) {
             work_fail(w, TKC_ERROR_SOURCE, "no-kernel", "the program has no kernel");
         } else {
+            tk_span none = {0, 0, 0};
             work_fail(w, TKC_ERROR_SOURCE, "which-kernel",
                       "the program has %u kernels; name one of: %s", p->nkernel, kernel_list(w, p));
+            tk_help(&w->diags, w->diags.list.at[w->diags.list.n - 1], none, "tkc: --kernel NAME");
         }
         return NULL;
     }

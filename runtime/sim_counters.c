@@ -40,7 +40,8 @@ const char *sim_counters_plain(tk_arena *a, const tk_sim_counters *c) {
     }
     for (uint32_t k = 0; k < c->nline; k++) {
         const tk_sim_line *l = &c->line[k];
-        row(&b, l->file ? tk_format(a, "%s:%u", l->file, l->line) : "(no line)", &l->count);
+        row(&b, l->file ? tk_format(a, "%s:%u", source_name(l->file), l->line) : "(no line)",
+            &l->count);
     }
     return tk_buf_text(&b);
 }
@@ -91,7 +92,7 @@ const char *sim_counters_json(tk_arena *a, const char *kernel, const tk_sim_coun
         const tk_sim_line *l = &c->line[k];
         tk_buf_str(&b, k ? ", {\"file\": " : "{\"file\": ");
         if (l->file) {
-            quoted(&b, l->file);
+            quoted(&b, source_name(l->file));
         } else {
             tk_buf_str(&b, "null");
         }

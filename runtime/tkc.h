@@ -472,10 +472,11 @@ typedef struct tkc_ahead_options {
 /* TKC_ERROR_DEVICE for an unknown target, TKC_ERROR_ARGUMENT for one that is named twice. */
 TKC_API tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *options,
                                     tkc_ahead **ahead, tkc_report **report);
-/* Compiles a kernel; `name`, an identifier of C, is its function's (NULL: the kernel's name).
-   Arguments as in tkc_resolve; every compile-time parameter must be known. A size that is given, by
-   an argument or by name, is one that the function asks for at each launch. The report has a
-   warning where no assembler is found: the driver then assembles at the first load. */
+/* Compiles a kernel; `name`, an identifier that C leaves free (docs/embedding.md), is its
+   function's (NULL: the kernel's name). Arguments as in tkc_resolve; every compile-time parameter
+   must be known. A size that is given, by an argument or by name, is one that the function asks for
+   at each launch. The report has a warning where no assembler is found: the driver then assembles
+   at the first load. */
 TKC_API tkc_status tkc_ahead_add(tkc_ahead *ahead, const char *name, tkc_kernel *kernel,
                                  const tkc_arg *args, size_t nargs, const tkc_size *sizes,
                                  size_t nsizes, tkc_report **report);
@@ -499,7 +500,7 @@ typedef enum tkc_explain_format {
 } tkc_explain_format;
 typedef struct tkc_explain_options {
     size_t size;      /* sizeof(tkc_explain_options): lets the struct grow */
-    const char *arch; /* as in tkc_compile_options */
+    const char *arch; /* as in tkc_compile_options; NULL: what is compiled for `gpu` */
     const char *gpu;  /* whose bandwidth and arithmetic count, as "H200"; NULL: one of the target's
                          compute capability */
     tkc_explain_format format;

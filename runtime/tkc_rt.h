@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run time of kernels that were compiled ahead of time: the library libtkcrt, and what the
-// headers call that `tkc FILE -o k.o --header k.h` writes. A program needs nothing else of tkc: no
-// compiler, no sources, no libtkc. The NVIDIA driver (libcuda.so.1) is loaded when it is first
-// needed.
+// libtkcrt: the run time of kernels that were compiled ahead of time.
+//
+// The headers that `tkc FILE -o k.o --header k.h` writes call it. A program needs nothing else of
+// tkc: no compiler, no sources, no libtkc. The NVIDIA driver (libcuda.so.1) is loaded when it is
+// first needed.
 //
 // For each kernel NAME of k.o its header has
 //     tkc_status NAME(its parameters, void *stream, tkc_error *error);

@@ -45,6 +45,16 @@ def options_of(command):
     return found
 
 
+def documentation(folder):
+    """No link of an installed page leads to what is not installed."""
+    execute([ROOT / "scripts" / "gen-docs", folder])
+    for page in folder.iterdir():
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            there = (folder / target).exists() or (target.startswith("examples/") and (ROOT / target).exists())
+            check(there or target.startswith("http"), f"{page.name} leads to {target}")
+    check((folder / "language.md").exists() and not (folder / "recipes.md").exists(), "pages for users")
+
+
 def manual(folder):
     execute([ROOT / "scripts" / "gen-man", folder])
     pages = {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()}
@@ -121,6 +131,7 @@ def main():
         scratch = pathlib.Path(scratch)
         (scratch / "man").mkdir()
         manual(scratch / "man")
+        documentation(scratch / "doc")
         completion()
         vim(scratch)
     print(f"{len(FAILED)} failures")

@@ -87,7 +87,7 @@ Test(sim_device, runs_and_counts) {
             cr_assert_eq(s->y[k], (float)k + 1);
         }
     }
-    cr_expect(strstr(s->plain, "./k.tk:4") && strstr(s->plain, "memory"), "%s", s->plain);
+    cr_expect(strstr(s->plain, "\nk.tk:4") && strstr(s->plain, "memory"), "%s", s->plain);
     // Two blocks of two warps, 32 floats a request: 4 sectors each.
     cr_expect(strstr(s->json, "\"line\": 5, \"warps\": 12, \"threads\": 384, "
                               "\"global_requests\": 4, \"global_sectors\": 16"),

@@ -38,7 +38,7 @@ static void explain(tool *t, session *lib, const explain_settings *s) {
         return;
     }
     const tkc_explain_options o = {.size = sizeof o,
-                                   .arch = s->arch ? s->arch : "sm_90a",
+                                   .arch = s->arch || s->gpu ? s->arch : "sm_90a",
                                    .gpu = s->gpu,
                                    .format = (tkc_explain_format)s->format,
                                    .contiguous = s->contiguous,
@@ -76,7 +76,9 @@ static const option options[] = {
     {"--format", NULL, OPTION_CHOICE, "text|json|sarif", offsetof(explain_settings, format),
      "for people, for programs, or SARIF 2.1.0 for editors and code review", NULL},
     {"--arch", NULL, OPTION_TEXT, "TARGET", offsetof(explain_settings, arch),
-     "the GPU to compile for; sm_90a where none is named. 'tkc info' lists them", NULL},
+     "the target to compile for; that of --gpu, or sm_90a, where none is named. 'tkc info' lists "
+     "them",
+     NULL},
     {"--gpu", NULL, OPTION_TEXT, "NAME", offsetof(explain_settings, gpu),
      "whose bandwidth and arithmetic the least time is for, as H200; one of the target's where "
      "none "

@@ -74,6 +74,11 @@ bool target_known(tool *t, const char *arch) {
             return true;
         }
     }
+    if (strchr(arch, ',')) {
+        tool_error(t, CODE_USAGE, NULL,
+                   "option --arch: several targets are for -o FILE.o and -o FILE.c alone");
+        return false;
+    }
     tool_error(t, CODE_USAGE, list, "option --arch: there is no target '%s'%s", arch,
                tool_nearest(t, arch, names, n));
     return false;
