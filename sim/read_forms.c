@@ -90,6 +90,45 @@ static const char *space_problem(const tk_sim_inst *i) {
     return NULL;
 }
 
+static unsigned long target_of(const tk_sim_reader *r) {
+    const char *target = r->program->target;
+    return target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
+}
+
+static bool has_type(const tk_sim_inst *i, tk_sim_type a, tk_sim_type b) {
+    bool has = false;
+    for (unsigned k = 0; k < i->ntype; k++) {
+        has = has || i->type[k] == a || i->type[k] == b;
+    }
+    return has;
+}
+
+// The first architecture with what an instruction says of types, orders and scopes; 0: all have it.
+static unsigned first_target(const tk_sim_inst *i) {
+    const bool bf16 = has_type(i, TK_SIM_BF16, TK_SIM_BF16X2);
+    const bool atomic = i->klass == TK_SIM_CLASS_ATOMIC;
+    const bool vector = tk_sim_has(i, TK_SIM_MOD_V2) || tk_sim_has(i, TK_SIM_MOD_V4) ||
+                        tk_sim_has(i, TK_SIM_MOD_V8);
+    const bool sum = begins(i, "add.") || begins(i, "sub.") || begins(i, "mul.");
+    const bool pairs = has_type(i, TK_SIM_U16X2, TK_SIM_S16X2);
+    const bool plain = begins(i, "cvt.f32.bf16") || begins(i, "cvt.ftz.f32.bf16");
+    const bool from_f32 = i->ntype > 1 && i->type[1] == TK_SIM_F32;
+    const bool converts = begins(i, "cvt.") && bf16 && !plain && !from_f32;
+    if (tk_sim_has(i, TK_SIM_MOD_CLUSTER) || (atomic && (vector || bf16)) || converts || pairs ||
+        (bf16 && (sum || begins(i, "set") || begins(i, "tanh.") || begins(i, "ex2."))) ||
+        (begins(i, "mbarrier.") && tk_sim_has(i, TK_SIM_MOD_RELAXED))) {
+        return 90;
+    }
+    return tk_sim_has(i, TK_SIM_MOD_XORSIGN) ? 86 : 0;
+}
+
+static const char *target_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
+    const unsigned first = first_target(i);
+    return target_of(r) >= first ? NULL
+           : first == 90         ? "this form needs .target sm_90"
+                                 : "this form needs .target sm_86";
+}
+
 // More than 16 bytes at once are of later architectures.
 static const char *vector_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
     const bool load = begins(i, "ld."), store = begins(i, "st.");
@@ -97,10 +136,8 @@ static const char *vector_problem(const tk_sim_reader *r, const tk_sim_inst *i) 
         return NULL;
     }
     const unsigned bits = tk_sim_count_of(i, load ? 0 : 1) * tk_sim_types[i->type[0]].bits;
-    const char *target = r->program->target;
-    const unsigned long sm =
-        target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
-    return bits > 128 && sm < 100 ? "more than 16 bytes at once need .target sm_100" : NULL;
+    return bits > 128 && target_of(r) < 100 ? "more than 16 bytes at once need .target sm_100"
+                                            : NULL;
 }
 
 // PTX has .sat between integers only where a value may not fit, and .ftz with f32.
@@ -129,5 +166,6 @@ const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
     why = why ? why : width_problem(i);
     why = why ? why : space_problem(i);
     why = why ? why : vector_problem(r, i);
+    why = why ? why : target_problem(r, i);
     return why ? why : conversion_problem(i);
 }

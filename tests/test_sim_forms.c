@@ -274,6 +274,41 @@ Test(sim_forms, as_ptxas_has_them) {
 
 #endif
 
+// What only later architectures have is refused for earlier ones.
+Test(sim_forms, targets) {
+    static const char *const later[] = {"add.bf16 %h1, %h2, %h3;",
+                                        "setp.eq.bf16 %p1, %h1, %h2;",
+                                        "cvt.rn.bf16.s32 %h1, %r1;",
+                                        "cvt.f64.bf16 %d1, %h2;",
+                                        "atom.global.add.noftz.bf16 %h1, [gv], %h2;",
+                                        "ld.acquire.cluster.global.b32 %r1, [gv];",
+                                        "tanh.approx.bf16 %h1, %h2;",
+                                        "min.u16x2 %r1, %r2, %r3;",
+                                        "min.xorsign.abs.f32 %r1, %r2, %r3;"};
+    static const char *const always[] = {"fma.rn.bf16 %h1, %h2, %h3, %h4;",
+                                         "min.bf16 %h1, %h2, %h3;",
+                                         "cvt.rn.bf16.f32 %h1, %r1;",
+                                         "cvt.f32.bf16 %r1, %h1;",
+                                         "atom.global.add.noftz.f16 %h1, [gv], %h2;",
+                                         "ld.acquire.gpu.global.b32 %r1, [gv];"};
+    tk_arena a;
+    tk_sim_note error;
+    tk_arena_init(&a, NULL, NULL);
+    char *old = tk_strndup(&a, head, sizeof head - 1);
+    memcpy(strstr(old, "sm_90a"), "sm_80 ", 6);
+    for (size_t k = 0; k < sizeof later / sizeof *later; k++) {
+        const char *ptx = tk_format(&a, "%s%s\n%s", old, later[k], tail);
+        cr_expect(!tk_sim_read(&a, ptx, strlen(ptx), &error) && strstr(error.text, "needs .target"),
+                  "%s", later[k]);
+        cr_expect(reads(later[k], &error), "%s", error.text);
+    }
+    for (size_t k = 0; k < sizeof always / sizeof *always; k++) {
+        const char *ptx = tk_format(&a, "%s%s\n%s", old, always[k], tail);
+        cr_expect(tk_sim_read(&a, ptx, strlen(ptx), &error) != NULL, "%s", always[k]);
+    }
+    tk_arena_release(&a);
+}
+
 // ---- Entries
 
 static void entry(const char *bounds, const char *says) {
