@@ -8,6 +8,7 @@
 #include "lower/record_internal.h"
 #include "lower/stage.h"
 #include "lower/views.h"
+#include "lower/walk.h"
 
 enum { SECTOR = 32 };
 
@@ -418,7 +419,7 @@ static void record_op(tk_recorder *r, const tk_op *op) {
     } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged)) {
         record_across(r, op);
     }
-    if (op->code == TK_OP_BARRIER) {
+    if (op->code == TK_OP_BARRIER && !tk_barrier_is_idle(r->f, op, r->x->facts)) {
         tk_note_rec *n = note(r, op, "barrier", TK_NOTE_INFO,
                               "all threads wait, so that memory is used in order");
         number(r, n, "barriers", r->times > 0 ? r->times : 1);

@@ -3,6 +3,7 @@
 #include "lower/walk.h"
 
 #include "ir/pass_util.h"
+#include "ir/scratch.h"
 #include "lower/views.h"
 
 enum { DEEP = 24 };                          // ops that an index is followed through
@@ -305,7 +306,7 @@ static void each_store(void *user, tk_op *op) {
 
 static void look(void *user, tk_op *op) {
     order *s = user;
-    if (op == s->loop || s->why) {
+    if (op == s->loop || op->code == TK_OP_BARRIER || s->why) {
         return;
     }
     switch (tk_op_info(op->code)->effect) {
@@ -343,4 +344,50 @@ bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char *
     }
     *why = s.why;
     return !s.why;
+}
+
+// ---- Barriers -----------------------------------------------------------------------------------
+
+typedef struct idle {
+    const tk_func *f;
+    const tk_tensor_facts *facts;
+    tk_vid tensor; // how often it is accessed
+    unsigned accesses;
+    bool needed;
+} idle;
+
+static bool is_access(const tk_op *op) {
+    return op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
+           op->code == TK_OP_ATOMIC_CAS;
+}
+
+static void count_accesses(void *user, tk_op *op) {
+    idle *s = user;
+    s->accesses += is_access(op) && op->opnd[0] == s->tensor;
+    s->needed = s->needed || op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
+}
+
+static void shares(void *user, tk_op *op) {
+    idle *s = user;
+    s->needed = s->needed || tk_scratch_bytes(s->f, op) > 0;
+    if (op->code == TK_OP_LOAD) {
+        s->needed = s->needed || tk_value_type(s->f, op->opnd[0])->access != TK_IN;
+    } else if (op->code == TK_OP_STORE) {
+        s->tensor = op->opnd[0];
+        s->accesses = 0;
+        tk_func_walk((tk_func *)(uintptr_t)s->f, count_accesses, s);
+        const uint32_t param = s->f->value.at[s->tensor].index;
+        s->needed = s->needed || s->accesses != 1 || !(s->facts[param] & TK_FACT_UNIT);
+    }
+}
+
+bool tk_barrier_is_idle(const tk_func *f, const tk_op *barrier, const tk_tensor_facts *facts) {
+    const tk_op *loop = barrier->in->owner;
+    const char *why;
+    if (!facts || !loop || loop->in->owner || !tk_iterations_independent(f, loop, &why)) {
+        return false;
+    }
+    idle s = {.f = f, .facts = facts};
+    tk_op_walk((tk_op *)(uintptr_t)loop, shares, &s);
+    return !s.needed;
 }

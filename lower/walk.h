@@ -6,6 +6,7 @@
 #define TK_LOWER_WALK_H
 
 #include "ir/ir.h"
+#include "lower/facts.h"
 
 // by * (the loop's index) + base + something from lo to hi. Arithmetic wraps; what two iterations
 // of one run of the loop differ by does not: base is the same for both, and the rest is bounded.
@@ -33,6 +34,11 @@ const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **l
 // then they may run in any order. The elements' places are different ones where the last stride of
 // each tensor that is stored to is not 0. If not so, *why says what is in the way.
 bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char **why);
+
+// Whether a barrier has nothing to keep in order: it stands in a loop of independent iterations,
+// whose threads share nothing but what it stores to, which nothing else reads or writes. `facts`:
+// one a parameter, NULL: none.
+bool tk_barrier_is_idle(const tk_func *f, const tk_op *barrier, const tk_tensor_facts *facts);
 
 // Whether some loop of the function, in no branch of an `if`, reads what a loop before it read.
 bool tk_reads_twice(const tk_func *f);

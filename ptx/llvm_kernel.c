@@ -176,8 +176,9 @@ void tk_emit_region(tk_emit *e, const tk_region *r) {
 typedef void emitter(tk_emit *e, tk_op *op);
 
 static void barrier(tk_emit *e, tk_op *op) {
-    (void)op;
-    tk_emit_barrier(e);
+    if (!tk_barrier_is_idle(e->f, op, e->opts->facts)) {
+        tk_emit_barrier(e);
+    }
 }
 
 // Every op of the list: a new one does not build before it is taught here.
