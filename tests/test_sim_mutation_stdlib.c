@@ -134,16 +134,16 @@ static void check(const shipped *s) {
 
 // clang-format off
 static const shipped of_softmax[] = {
-    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
-    {"softmax.tk", "softmax", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
+    {"softmax.tk", "softmax", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
     {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
     {"softmax.tk", "softmax", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
     {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, 0},
     {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1501}, {2, 1501}, 0},
 };
 static const shipped of_layernorm[] = {
-    {"norm.tk", "layernorm", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
-    {"norm.tk", "layernorm", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 1},
+    {"norm.tk", "layernorm", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
+    {"norm.tk", "layernorm", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0},
     {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
     {"norm.tk", "layernorm", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0},
     {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, 0},
