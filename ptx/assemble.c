@@ -5,6 +5,7 @@
 // in every way out, also when an allocation fails.
 #define _GNU_SOURCE // dladdr
 #include "ptx/assemble.h"
+#include "ptx/toolkit.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -85,21 +86,7 @@ enum { JIT_INPUT_PTX = 2 };
 
 static void *open_library(void) {
     static const char *const names[] = {"libnvJitLink.so.13", "libnvJitLink.so.12"};
-    const char *home = getenv("CUDA_HOME");
-    const char *folders[] = {"", home && *home ? home : NULL, "/usr/local/cuda"};
-    for (size_t f = 0; f < 3; f++) {
-        for (size_t i = 0; folders[f] && i < 2; i++) {
-            char path[PATH_ROOM];
-            int n = snprintf(path, sizeof path, "%s%s%s", folders[f], f ? "/lib64/" : "", names[i]);
-            // It stays loaded: opening it takes longer than assembling.
-            void *h =
-                n > 0 && n < PATH_ROOM ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
-            if (h) {
-                return h;
-            }
-        }
-    }
-    return NULL;
+    return tk_toolkit_open(names, 2);
 }
 
 static bool jit_open(jit_library *j) {

@@ -5,40 +5,27 @@
 // chosen for shapes, and memory to work in for each stream: two products at once never share it.
 // Nothing is allocated in an arena, and nothing reported, while a lock is held or the device's
 // context is current: what went wrong is kept in lt_fault until then.
+#include "ptx/toolkit.h"
 #include "runtime/cublas_abi.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/matmul.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANS = 256, PATH_ROOM = 640, MAX_ALIGNMENT = 256 };
+enum { PLANS = 256, MAX_ALIGNMENT = 256 };
 static const size_t WORKSPACE = (size_t)32 << 20;
 
 // ---- The library
 
 static void *open_file(void) {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-    const char *asked = getenv("TKC_CUBLASLT"), *home = getenv("CUDA_HOME");
+    const char *asked = getenv("TKC_CUBLASLT");
     if (asked) {
-        return *asked ? dlopen(asked, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+        return *asked ? tk_toolkit_open_file(asked) : NULL;
     }
-    const char *folders[] = {"", home && *home ? home : NULL, "/usr/local/cuda"};
-    for (size_t f = 0; f < 3; f++) {
-        for (size_t i = 0; folders[f] && i < 2; i++) {
-            char path[PATH_ROOM];
-            int n = snprintf(path, sizeof path, "%s%s%s", folders[f], f ? "/lib64/" : "", names[i]);
-            // It has threads and exit handlers of its own: it stays where it was once loaded.
-            void *h =
-                n > 0 && n < PATH_ROOM ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
-            if (h) {
-                return h;
-            }
-        }
-    }
-    return NULL;
+    return tk_toolkit_open(names, 2);
 }
 
 // The name of the first function that it has not, or NULL.

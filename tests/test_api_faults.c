@@ -2,6 +2,7 @@
 // The library under want of memory and under many threads: every allocation fails once, nothing
 // leaks, nothing crashes; threads compile and launch one kernel at once.
 #include "runtime/tkc.h"
+#include "tests/budget.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -20,34 +21,9 @@ static const char text[] = "import \"std/softmax.tk\";\n"
                            "    y[i, 0 +: BN] = T(e / sum(e));\n"
                            "}\n";
 
-typedef struct budget {
-    long left; // allocations until one fails; negative: never
-    long live;
-    long made;
-} budget;
-
-static void *take(void *user, size_t size) {
-    budget *b = user;
-    if (b->left == 0) {
-        b->left = -1; // only this one fails
-        return NULL;
-    }
-    b->left -= b->left > 0;
-    b->made++;
-    b->live++;
-    return malloc(size);
-}
-
-static void give(void *user, void *block) {
-    budget *b = user;
-    b->live--;
-    free(block);
-}
-
-// Everything a user does once; the first status that is not TKC_OK ends it.
 static tkc_status all(budget *b, float *y) {
     tkc_config *c = tkc_config_create();
-    tkc_config_allocator(c, take, give, b);
+    tkc_config_allocator(c, budget_take, budget_give, b);
     tkc_config_threads(c, 1);
     tkc_context *context = NULL;
     tkc_program *p = NULL;
@@ -99,7 +75,7 @@ Test(faults, every_allocation_fails_once) {
 static tkc_status wrong(budget *b) {
     static const char bad[] = "kernel k(x: in f32[N], y: out f32[N]) { y[0] = z; let q = x; }\n";
     tkc_config *c = tkc_config_create();
-    tkc_config_allocator(c, take, give, b);
+    tkc_config_allocator(c, budget_take, budget_give, b);
     tkc_context *context = NULL;
     tkc_program *p = NULL;
     tkc_report *r = NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device "cuda" where things go wrong: each call of the driver fails once, each allocation fails
 // once, forks, threads, contexts of others, devices and kernels destroyed in any order.
+#include "tests/budget.h"
 #include "tests/gpu_env.h"
 
 #include <criterion/criterion.h>
@@ -111,32 +112,10 @@ Test(cuda_faults, every_driver_call_fails_once) {
 
 // ---- Every allocation fails once
 
-typedef struct budget {
-    long left, live, made;
-} budget;
-
-static void *take(void *user, size_t size) {
-    budget *b = user;
-    if (b->left == 0) {
-        b->left = -1;
-        return NULL;
-    }
-    b->left -= b->left > 0;
-    b->made++;
-    b->live++;
-    return malloc(size);
-}
-
-static void give(void *user, void *block) {
-    budget *b = user;
-    b->live--;
-    free(block);
-}
-
 static tkc_status whole_life(budget *b, const char *fail, const char *cache, bool debug) {
     gpu_env e = gpu_config(FAKE_CUDA);
     tkc_config_debug(e.config, debug);
-    tkc_config_allocator(e.config, take, give, b);
+    tkc_config_allocator(e.config, budget_take, budget_give, b);
     tkc_config_cache(e.config, cache, 1 << 20);
     e.fake->fail_name = fail;
     tkc_status s = tkc_context_create(e.config, &e.context);

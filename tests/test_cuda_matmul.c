@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tkc_matmul: the host's and, through the fake cuBLASLt, a GPU's are the same for every type,
 // order, epilogue; what is refused; what is kept; what happens when calls and allocations fail.
+#include "tests/budget.h"
 #include "tests/fake_cublas.h"
 #include "tests/gpu_env.h"
 
@@ -643,28 +644,6 @@ Test(cuda_matmul, every_call_fails_once) {
     gpu_close(&e);
 }
 
-typedef struct budget {
-    long left, live, made;
-} budget;
-
-static void *take(void *user, size_t size) {
-    budget *b = user;
-    if (b->left == 0) {
-        b->left = -1;
-        return NULL;
-    }
-    b->left -= b->left > 0;
-    b->made++;
-    b->live++;
-    return malloc(size);
-}
-
-static void give(void *user, void *block) {
-    budget *b = user;
-    b->live--;
-    free(block);
-}
-
 static tkc_status whole_life(budget *b, const char *device) {
     static operands o;
     gpu_env e = gpu_config(FAKE_CUDA);
@@ -673,7 +652,7 @@ static tkc_status whole_life(budget *b, const char *device) {
     if (device) {
         o.a.t.stride[1] = 2; // refused: with a message
     }
-    tkc_config_allocator(e.config, take, give, b);
+    tkc_config_allocator(e.config, budget_take, budget_give, b);
     tkc_config_threads(e.config, 1);
     tkc_status s = tkc_context_create(e.config, &e.context);
     s = s ? s : tkc_device_open(e.context, device ? device : "cuda", &e.device, &e.report);
