@@ -120,6 +120,10 @@ void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there) {
     }
 }
 
+bool tk_sim_async_tells(const tk_sim_cluster *c, const tk_sim_inst *i, uint32_t offset) {
+    return i->klass == TK_SIM_CLASS_ASYNC && c->async->barrier[offset / 4];
+}
+
 void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                        uint32_t bytes, const unsigned char *from, uint32_t given) {
     struct tk_sim_async *a = w->cluster->async;

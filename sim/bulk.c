@@ -4,8 +4,10 @@
 // at a random moment after its issue; seed 0: when no warp can go on.
 //
 // A copy to shared memory ends by telling an mbarrier that its bytes have come. One to global
-// memory ends where its thread waits for its group; until then nobody may write what it reads. A
-// block must not end before the copies that use its memory. Copies see what threads have written to
+// memory ends where its thread waits for its group; until then nobody may write what it reads.
+// Where the thread waits for its reads alone, what was read is kept, and is in global memory at a
+// random moment of its own: at a wait for all of it, or when the block ends, at the latest. A block
+// must not end before the copies that use its memory. Copies see what threads have written to
 // shared memory only through fence.proxy.async between: by the writer, by the thread that issues
 // the copy, or by another one on the way; also where they only overwrite it.
 #include "sim/machine.h"
@@ -13,12 +15,23 @@
 
 typedef struct copy {
     tk_sim_bulk at;
-    bool done; // to global memory: only the wait is missing
+    // To global memory:
+    bool done;         // it has taken effect: only the wait is missing
+    bool read;         // its thread has waited for its reads
+    struct kept *kept; // what it read, where it has not taken effect since
 } copy;
+
+// Bytes from `from` of shared memory on.
+typedef struct kept {
+    struct kept *next; // unused ones
+    uint32_t room, from;
+    unsigned char *bytes;
+} kept;
 
 struct tk_sim_bulks {
     tk_arena *arena;
     TK_VEC(copy) copies;
+    kept *unused;
     uint32_t threads;
     uint32_t *group; // [threads] groups that were committed
 };
@@ -31,8 +44,17 @@ struct tk_sim_bulks *tk_sim_bulk_make(tk_arena *arena, uint32_t nwarp) {
     return b;
 }
 
+static void drop_kept(struct tk_sim_bulks *b, kept *k) {
+    if (k) {
+        k->next = b->unused;
+        b->unused = k;
+    }
+}
+
 void tk_sim_bulk_begin(struct tk_sim_bulks *b) {
-    b->copies.n = 0;
+    while (b->copies.n) { // those of a run that ended in a fault
+        drop_kept(b, b->copies.at[--b->copies.n].kept);
+    }
     memset(b->group, 0, b->threads * sizeof *b->group);
 }
 
@@ -80,7 +102,7 @@ void tk_sim_bulk_issue(tk_sim_bulk x) {
     x.group = b->group[tk_sim_member(x.warp, x.lane)];
     mark_all(&x, true);
     x.warp->grid->count[tk_sim_index(x.warp, x.inst)].async_bytes += x.bytes;
-    copy y = {x, false};
+    copy y = {.at = x};
     tk_vec_push(b->arena, &b->copies, y);
 }
 
@@ -151,7 +173,8 @@ static void load_tensor(const tk_sim_bulk *x, unsigned char *shared) {
     }
 }
 
-static void store_tensor(const tk_sim_bulk *x, const unsigned char *shared) {
+// Byte o of shared memory is bytes[o - from].
+static void store_tensor(const tk_sim_bulk *x, const unsigned char *bytes, uint32_t from) {
     const tk_sim_tensor *t = x->tensor;
     for (uint32_t k = 0; k < tk_sim_tensor_rows(t); k++) {
         tk_sim_tensor_row r;
@@ -159,21 +182,44 @@ static void store_tensor(const tk_sim_bulk *x, const unsigned char *shared) {
         for (uint32_t b = 0; b < t->count[0] * t->element; b += 16) {
             part p = part_of(t, &r, b);
             if (p.from < p.to) {
-                put(x, p.there,
-                    shared + tk_sim_tensor_place(t, x->offset, r.offset + b) + p.from * t->element,
-                    (p.to - p.from) * t->element);
+                uint32_t at = tk_sim_tensor_place(t, x->offset, r.offset + b) - from;
+                put(x, p.there, bytes + at + p.from * t->element, (p.to - p.from) * t->element);
             }
         }
     }
 }
 
-static void store(const tk_sim_bulk *x) {
-    const unsigned char *shared = x->warp->cluster->shared;
+static void store(const copy *c) {
+    const tk_sim_bulk *x = &c->at;
+    const unsigned char *bytes = c->kept ? c->kept->bytes : x->warp->cluster->shared;
+    const uint32_t from = c->kept ? c->kept->from : 0;
     if (x->tensor) {
-        store_tensor(x, shared);
+        store_tensor(x, bytes, from);
     } else {
-        put(x, x->global, shared + x->offset, x->bytes);
+        put(x, x->global, bytes + x->offset - from, x->bytes);
     }
+}
+
+// What a store reads, for it to write later. A swizzle stays within 128 bytes.
+static kept *keep(struct tk_sim_bulks *b, const tk_sim_bulk *x) {
+    enum { LINE = 128 };
+    const uint32_t from = x->offset / LINE * LINE;
+    const uint32_t to = (x->offset + x->bytes + LINE - 1) / LINE * LINE;
+    const uint32_t all = x->warp->cluster->nblock * x->warp->cluster->stride;
+    const uint32_t n = (to < all ? to : all) - from;
+    kept *k = b->unused;
+    if (k) {
+        b->unused = k->next;
+    } else {
+        k = TK_NEW(b->arena, kept);
+    }
+    if (k->room < n) {
+        k->bytes = TK_NEW_ARRAY(b->arena, unsigned char, n);
+        k->room = n;
+    }
+    k->from = from;
+    memcpy(k->bytes, x->warp->cluster->shared + from, n);
+    return k;
 }
 
 // ---- Taking effect: faults are in the run's result
@@ -239,9 +285,19 @@ static void take_effect(tk_sim_bulk x) {
     case TK_SIM_BULK_ARRIVE:
         arrive_copies(&x);
         break;
-    case TK_SIM_BULK_STORE:
-        store(&x);
+    case TK_SIM_BULK_STORE: // see tk_sim_bulk_step
         break;
+    }
+}
+
+static void step_store(struct tk_sim_bulks *b, uint32_t at) {
+    copy *y = &b->copies.at[at];
+    store(y);
+    drop_kept(b, y->kept);
+    y->kept = NULL;
+    y->done = true;
+    if (y->read) {
+        forget(b, at);
     }
 }
 
@@ -250,17 +306,16 @@ bool tk_sim_bulk_step(tk_sim_cluster *c) {
     uint32_t n = b->copies.n, from = n ? (uint32_t)tk_sim_random(c->grid, n) : 0;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at = (from + k) % n;
-        copy *y = &b->copies.at[at];
-        if (y->done) {
+        if (b->copies.at[at].done) {
             continue;
         }
-        tk_sim_bulk x = y->at;
+        tk_sim_bulk x = b->copies.at[at].at;
         if (x.kind == TK_SIM_BULK_STORE) {
-            y->done = true;
+            step_store(b, at);
         } else {
             forget(b, at);
+            take_effect(x);
         }
-        take_effect(x);
         return true;
     }
     return false;
@@ -272,31 +327,59 @@ void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes) {
     TK_SIM_EACH(l, lanes) { w->cluster->bulk->group[tk_sim_member(w, l)]++; }
 }
 
-bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most) {
+// Its thread has waited for what it reads. False after a fault.
+static bool end_read(struct tk_sim_bulks *b, copy *c, bool writes_later) {
+    c->kept = writes_later ? keep(b, &c->at) : NULL;
+    c->read = true;
+    mark_all(&c->at, false);
+    return know_read(&c->at);
+}
+
+bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads) {
     struct tk_sim_bulks *b = w->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
-        copy c = b->copies.at[k];
-        bool mine = c.at.warp == w && c.at.lane == lane && c.at.kind == TK_SIM_BULK_STORE;
-        if (!mine || (uint64_t)c.at.group + most >= b->group[tk_sim_member(w, lane)]) {
+        copy *c = &b->copies.at[k];
+        bool mine = c->at.warp == w && c->at.lane == lane && c->at.kind == TK_SIM_BULK_STORE;
+        if (!mine || (uint64_t)c->at.group + most >= b->group[tk_sim_member(w, lane)]) {
             k++;
             continue;
         }
-        if (!c.done) {
-            store(&c.at);
-        }
-        forget(b, k);
-        mark_all(&c.at, false);
-        if (!know_read(&c.at)) {
+        if (!c->read && !end_read(b, c, reads && !c->done)) {
             return false;
         }
+        if (reads && !c->done) {
+            k++;
+            continue;
+        }
+        if (!c->done) {
+            store(c);
+            drop_kept(b, c->kept);
+        }
+        forget(b, k);
     }
     return true;
 }
 
+// What stores of the block have read and not yet written.
+static void write_kept(tk_sim_block *block) {
+    struct tk_sim_bulks *b = block->cluster->bulk;
+    for (uint32_t k = 0; k < b->copies.n;) {
+        if (b->copies.at[k].read && b->copies.at[k].at.warp->block == block) {
+            step_store(b, k);
+        } else {
+            k++;
+        }
+    }
+}
+
 bool tk_sim_bulk_end(tk_sim_block *block) {
     const tk_sim_cluster *c = block->cluster;
+    write_kept(block);
     for (uint32_t k = 0; k < c->bulk->copies.n; k++) {
         const tk_sim_bulk *x = &c->bulk->copies.at[k].at;
+        if (c->bulk->copies.at[k].read) {
+            continue; // of another block, and it uses its memory no more
+        }
         bool here = tk_sim_block_at(c, x->offset) == block;
         bool reads = x->kind == TK_SIM_BULK_STORE
                          ? here

@@ -92,8 +92,8 @@ bool tk_sim_bulk_load(tk_sim_bulk *x, uint64_t to, uint64_t barrier, bool multic
 
 static bool size_fits(const tk_sim_bulk *x) {
     if (x->bytes == 0 || x->bytes % 16) {
-        tk_sim_fail(x->warp, x->inst, x->lane, "async-operands",
-                    "a bulk copy of %u bytes: no multiple of 16", x->bytes);
+        tk_sim_fail(x->warp, x->inst, x->lane, "async-operands", "a bulk copy of %u bytes: %s",
+                    x->bytes, x->bytes ? "no multiple of 16" : "of nothing");
         return false;
     }
     return true;
@@ -226,7 +226,8 @@ TK_SIM_BIND_ONE(bulk_commit, run_commit)
 
 static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     TK_SIM_EACH(l, mask) {
-        if (!tk_sim_bulk_wait(w, l, (uint32_t)tk_sim_get(w, &i->arg[0])[l])) {
+        if (!tk_sim_bulk_wait(w, l, (uint32_t)tk_sim_get(w, &i->arg[0])[l],
+                              tk_sim_has(i, TK_SIM_MOD_READ))) {
             return TK_SIM_FAULT;
         }
     }

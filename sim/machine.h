@@ -352,6 +352,8 @@ void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const
 void tk_sim_async_begin(struct tk_sim_async *a); // of a cluster
 // An mbarrier lies at the offset, or not any more: only its instructions may touch it.
 void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there);
+// Whether it is a copy that tells the mbarrier at the offset when it is done.
+bool tk_sim_async_tells(const tk_sim_cluster *c, const tk_sim_inst *i, uint32_t offset);
 // False after a fault: these bytes of shared memory are being written, or are an mbarrier's.
 bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access);
@@ -438,7 +440,9 @@ static inline tk_sim_begin tk_sim_bulk_proxy(const tk_sim_bulk *x) {
 }
 bool tk_sim_bulk_step(tk_sim_cluster *c); // one copy takes effect; false: there is none
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
-bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most); // false after a fault
+// For all but the thread's `most` last groups; `reads`: only until they have read. False after a
+// fault.
+bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads);
 bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
 
 // The pieces of shared memory of a copy that begins at `from`: where the one lies that begins with

@@ -153,6 +153,11 @@ bool tk_sim_mbarrier_arrive(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
     if (!count_arrivals(w, i, lane, m, count, drop)) {
         return false;
     }
+    if (tk_sim_has(i, TK_SIM_MOD_NO_COMPLETE) && m->left == 0 && m->bytes == 0) {
+        tk_sim_fail(w, i, lane, "mbarrier",
+                    "the arrival completes the phase, which '.noComplete' says it does not");
+        return false;
+    }
     release(w, i, lane, m);
     look(w->cluster, m);
     return true;

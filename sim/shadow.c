@@ -508,11 +508,19 @@ void tk_sim_shadow_read_whole(tk_sim_warp *w, const tk_sim_inst *i, uint32_t off
 // ---- The end of a block
 
 // Of the record's threads, where they are of another block, those that no thread of this one knows
-// to be done.
+// to be done. Of a copy that tells an mbarrier, not 0 where none knows that.
 static uint32_t outlives(const struct tk_sim_shadow *s, const tk_sim_block *b,
                          const tk_sim_past *past, const record *e) {
-    bool other = !e->agent && e->who / b->nwarp != b->rank;
+    const bool tells = e->agent && e->who % 2 == 0; // agents with odd numbers are of cp.async
+    bool other = e->agent ? tells : e->who / b->nwarp != b->rank;
     return other ? unordered(s, e, (viewer){past, UINT32_MAX}) : 0;
+}
+
+static bool not_waited_for(tk_sim_block *b, const tk_sim_inst *copy, uint32_t at) {
+    tk_sim_fail(&b->warp[0], copy, 0, "unfinished",
+                "the block ends, and none of its threads has waited for this copy, which uses %s",
+                tk_sim_shared_text(b->cluster, at));
+    return false;
 }
 
 // False after a fault.
@@ -522,8 +530,14 @@ static bool end_cell(struct tk_sim_shadow *s, tk_sim_block *b, const tk_sim_past
     const record *e = records(c);
     for (uint32_t k = 0; k < c->n; k++) {
         uint32_t lanes = outlives(s, b, past, &e[k]);
+        if (lanes && e[k].agent) {
+            return not_waited_for(b, &b->warp[0].code[e[k].inst], at);
+        }
         if (lanes) {
             tk_sim_warp *w = tk_sim_warp_of(b->cluster, e[k].who);
+            if (tk_sim_async_tells(b->cluster, &w->code[e[k].inst], at)) {
+                continue; // until it does, the copy is in flight: tk_sim_bulk_end
+            }
             tk_sim_fail(w, &w->code[e[k].inst], (uint32_t)__builtin_ctz(lanes), "ended",
                         "accesses %s, and nothing orders this before the end of that block",
                         tk_sim_shared_text(b->cluster, at));
@@ -535,7 +549,7 @@ static bool end_cell(struct tk_sim_shadow *s, tk_sim_block *b, const tk_sim_past
 
 bool tk_sim_shadow_end(tk_sim_block *b) {
     struct tk_sim_shadow *s = b->cluster->shadow;
-    if (!s->crossed) {
+    if (!s->crossed && !s->bulk.n) {
         return true;
     }
     tk_sim_past past = {0};

@@ -44,6 +44,83 @@ static unsigned faults(uint32_t n, uint32_t threads, const char *shared, const c
     "setp.eq.u32 %p3, %t, 96; shr.u32 %r20, %t, 5;\n"
 #define WORD ".shared .b32 s; .shared .b32 x;"
 
+// ---- What a bulk store writes
+
+// Where only its reads were waited for, the write may come later; what it read is kept for it.
+Test(sim_order, bulk_store_lands_late) {
+#define STORED(WAIT)                                                                               \
+    "mov.u32 %r1, a; mad.lo.u32 %r2, %t, 4, %r1; setp.ne.u32 %p2, %t, 0;\n"                        \
+    "mad.wide.u32 %d1, %t, 4, %base; st.global.b32 [%d1], 3; st.shared.b32 [%r2], 7;\n"            \
+    "fence.proxy.async; bar.sync 0; @%p2 bra E;\n"                                                 \
+    "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 128;\n"                           \
+    "cp.async.bulk.commit_group;\n" WAIT "E: bar.sync 0; st.shared.b32 [%r2], 9;\n"
+#define READ_BACK "ld.global.b32 %r5, [%d1]; setp.eq.u32 %p3, %r5, 7; @%p3 bra F; trap; F:"
+    static const char place[] = ".shared .align 128 .b8 a[128];";
+    NEVER(1, 32, place, STORED("cp.async.bulk.wait_group 0;\n") READ_BACK);
+    NEVER(1, 32, place,
+          STORED("cp.async.bulk.wait_group.read 0;\ncp.async.bulk.wait_group 0;\n") READ_BACK);
+    NEVER(1, 32, place, STORED("cp.async.bulk.wait_group.read 0;\n"));
+    cr_expect(faults(1, 32, place, STORED("cp.async.bulk.wait_group.read 0;\n") READ_BACK, "trap",
+                     "") > SEEDS / 4);
+}
+
+// ---- The end of a block
+
+// A copy that nobody of the block waits for may be done before it ends, and may not.
+Test(sim_order, ends_without_a_wait) {
+#define LOADED(WAIT)                                                                               \
+    "mov.u32 %r1, a; setp.ne.u32 %p2, %t, 0; @%p2 bra E;\n"                                        \
+    "mbarrier.init.shared.b64 [m], 1; fence.mbarrier_init.release.cluster;\n"                      \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [m], 128;\n"                                          \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%base], 128, "      \
+    "[m];\n" WAIT "E:"
+    static const char place[] = ".shared .align 128 .b8 a[128]; .shared .align 8 .b64 m;";
+    ALWAYS(1, 32, place, LOADED(""), "unfinished", "waited for");
+    NEVER(1, 32, place, LOADED("W: mbarrier.try_wait.parity.shared.b64 %p1, [m], 0; @!%p1 bra W;"));
+}
+
+// ---- What an arrival says of itself
+
+Test(sim_order, no_complete) {
+#define ARRIVALS(COUNT)                                                                            \
+    "setp.ne.u32 %p0, %t, 0; @%p0 bra E; mbarrier.init.shared.b64 [m], 2;\n"                       \
+    "mbarrier.arrive.noComplete.shared.b64 %d1, [m], " COUNT "; E:"
+    ALWAYS(1, 32, ".shared .align 8 .b64 m;", ARRIVALS("2"), "mbarrier", "noComplete");
+    NEVER(1, 32, ".shared .align 8 .b64 m;", ARRIVALS("1"));
+}
+
+// A copy of another block that tells an mbarrier of this one is done where its phase is: who waits
+// for that may end.
+Test(sim_order, ends_behind_a_copy) {
+#define SENT(WAIT)                                                                                 \
+    "mov.u32 %r1, s; mov.u32 %r2, m; mov.u32 %r3, %cluster_ctarank; setp.eq.u32 %p5, %r3, 0;\n"    \
+    "setp.ne.u32 %p0, %t, 0; mapa.shared::cluster.u32 %r6, %r1, 1;\n"                              \
+    "mapa.shared::cluster.u32 %r7, %r2, 1; @%p0 bra E;\n"                                          \
+    "mbarrier.init.shared.b64 [m], 1; fence.mbarrier_init.release.cluster;\n"                      \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [m], 4;\n"                                            \
+    "E: barrier.cluster.arrive; barrier.cluster.wait; @%p0 bra F; @!%p5 bra W;\n"                  \
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r6], 7, [%r7]; bra F;\n"          \
+    "W:" WAIT " F:"
+    static const char place[] = ".shared .align 16 .b32 s[32]; .shared .align 8 .b64 m;";
+    NEVER(2, 32, place,
+          SENT("mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [m], 0; @!%p1 bra W;"));
+    // Who does not wait has ended before the copy begins, or before it is done, or does not know.
+    unsigned found = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sim_env *e = sim_open();
+        e->launch.seed = seed;
+        e->launch.cluster[0] = 2;
+        e->launch.cluster[1] = e->launch.cluster[2] = 1;
+        sim_read(e, sim_body(e, place, SENT("")));
+        if (!sim_launch(e, 2, 32)) {
+            found += strcmp(e->result.fault.id, "ended") == 0 ||
+                     strcmp(e->result.fault.id, "unfinished") == 0;
+        }
+        sim_close(e);
+    }
+    cr_expect_eq(found, SEEDS);
+}
+
 // ---- All readers count
 
 Test(sim_order, every_reader) {
