@@ -16,6 +16,7 @@ typedef struct judge {
     int64_t n;          // its number
     tk_span at;         // where it is written
     bool failed;
+    uint32_t loads; // of tiles
     uint32_t notes; // of the passes: what is judged adds its own behind them
 } judge;
 
@@ -107,6 +108,29 @@ static void not_built(judge *j, const char *id, const char *why) {
         lost_by_note(j, r, why);
     } else {
         lost(j, kernel_span(j), 0, why);
+    }
+}
+
+// Staged loads are asynchronous copies on each target; what stays of a tile's loads is none.
+static void find_load(void *user, tk_op *op) {
+    judge *j = user;
+    const bool tile = op->code == TK_OP_LOAD && tk_value_type(j->f, op->res[0])->rank > 0;
+    j->loads += tile;
+    if (tile && !op->at.staged) {
+        const char *name = j->f->value.at[op->opnd[0]].name;
+        lost(j, tk_loc_span(j->m, op->loc), op->loc,
+             text(j,
+                  "'%s' is loaded into registers: asynchronous copies are built only for rows that "
+                  "are not aligned to 16 bytes",
+                  name ? name : "?"));
+    }
+}
+
+static void async_copy(judge *j) {
+    j->loads = 0;
+    tk_func_walk((tk_func *)(uintptr_t)j->f, find_load, j);
+    if (!j->loads) {
+        lost(j, kernel_span(j), 0, "the kernel loads no tile");
     }
 }
 
@@ -240,9 +264,8 @@ static const struct {
     {"max_registers", max_registers, NULL, NULL},
     {"max_shared", max_shared, NULL, NULL},
     {"tensor_cores", tensor_cores, NULL, NULL},
-    {"async_copy", NULL, "access",
-     "not built yet: loads go through registers, by no asynchronous copies"},
-    {"tma", NULL, "access", "not built yet: loads go through registers, by no tensor copies"},
+    {"async_copy", async_copy, NULL, NULL},
+    {"tma", NULL, "access", "not built yet: no load is a tensor copy"},
 };
 enum { DEMANDS = sizeof demands / sizeof *demands };
 

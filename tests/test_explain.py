@@ -188,7 +188,9 @@ DEMANDS = [
     ("no_bank_conflicts", SUM, F32, 0, ""),
     ("no_bank_conflicts", TURNED, F32, 4, "wavefronts where"),
     ("no_bank_conflicts", SORTED, F32, 5, "not counted"),
-    ("async_copy", COPY, F32, 3, "not built yet"),
+    ("async_copy", COPY, F32, 3, "'x' is loaded into registers"),
+    ("async_copy", COPY, F32.replace("4096", "781"), 0, ""),
+    ("async_copy", "    y[i, 0 +: N] = T(i);", F32, 2, "loads no tile"),
     ("tma", COPY, F32, 3, "not built yet"),
     ("tensor_cores", COPY, F32, 2, "no dot"),
 ]
@@ -230,7 +232,8 @@ def demanded(name, text, options, line, why):
 def demands():
     for name, body, options, line, why in DEMANDS:
         if assembler() or name != "no_spills" and not name.startswith("max_registers"):
-            demanded(name, ROWS % (f"@require({name})", body), options + " --whole-rows", line, why)
+            rows = " --unit-stride" if "N=781" in options else " --whole-rows"
+            demanded(name, ROWS % (f"@require({name})", body), options + rows, line, why)
     demanded("tensor_cores", DOT, "--dim M=64 --dim N=64", 4, "no dot reaches the matrix units")
     demanded("vectorized", INOUT, "-D T=f32 --dim M=8 --dim N=4096", 4, "alignment")
     # Strides of which nothing is known.
