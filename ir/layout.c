@@ -64,8 +64,8 @@ static bool same_threads(const tk_layout *a, const tk_layout *b) {
 }
 
 bool tk_layout_eq(const tk_layout *a, const tk_layout *b) {
-    return same_shape(a, b) && a->regs == b->regs && same(a->reg, b->reg, a->regs) &&
-           same_threads(a, b);
+    return same_shape(a, b) && a->shared == b->shared && a->regs == b->regs &&
+           same(a->reg, b->reg, a->regs) && same_threads(a, b);
 }
 
 bool tk_layout_fits(const tk_type *t, unsigned *bad_axis) {
@@ -159,6 +159,9 @@ static const char *fault(const tk_layout *l) {
     }
     if (l->regs > TK_MAX_REG_BITS || l->warps > TK_MAX_WARP_BITS) {
         return "too many register or warp bits";
+    }
+    if (l->shared && (l->warps > 0 || !within(l->lane, TK_LANE_BITS, 1))) {
+        return "threads of a tile in shared memory";
     }
     uint32_t end = 1u << bits;
     if (!within(l->reg, l->regs, end) || !within(l->lane, TK_LANE_BITS, end) ||
@@ -437,7 +440,10 @@ void tk_layout_print(tk_buf *out, const tk_layout *l) {
         tk_buf_fmt(out, i ? ", %lld" : "%lld", (long long)1 << l->log_dim[i]);
     }
     tk_buf_str(out, "]");
-    bases(out, "reg", l->reg, l->regs);
+    bases(out, l->shared ? "shared" : "reg", l->reg, l->regs);
+    if (l->shared) {
+        return;
+    }
     bases(out, "lane", l->lane, TK_LANE_BITS);
     bases(out, "warp", l->warp, l->warps);
 }

@@ -11,6 +11,10 @@
 // places: lanes or warps that hold copies. Register bases are never zero and independent: a thread
 // keeps no element twice (tk_layout_ok).
 //
+// A tile may lie in shared memory instead (`shared`): then the register bits are those of the place
+// of an element there, counted in elements from where the tile begins, and there are neither lanes
+// nor warps. Each place holds one element and each element has one place.
+//
 // Layouts are small values, made in an arena, compared with tk_layout_eq, const once made.
 #ifndef TK_IR_LAYOUT_H
 #define TK_IR_LAYOUT_H
@@ -23,6 +27,7 @@ enum { TK_LANE_BITS = 5, TK_MAX_REG_BITS = 20, TK_MAX_WARP_BITS = 5 };
 typedef struct tk_layout {
     uint8_t rank;
     uint8_t log_dim[TK_MAX_RANK]; // extents as powers of two
+    bool shared;                  // in shared memory
     uint8_t regs, warps;          // bits; lanes are always TK_LANE_BITS
     uint32_t reg[TK_MAX_REG_BITS];
     uint32_t lane[TK_LANE_BITS];
@@ -52,6 +57,29 @@ tk_layout tk_layout_blocked(unsigned rank, const int64_t *dim, const uint8_t *or
 tk_layout tk_layout_rows(unsigned rank, const int64_t *dim, const uint8_t *order, unsigned vec,
                          unsigned warps);
 const tk_layout *tk_layout_new(tk_arena *a, tk_layout l); // its copy in the arena
+
+// ---- In shared memory
+
+// How a tile lies there so that tensor copies, cp.async, ldmatrix and wgmma can all use it. The
+// axis `fast` is contiguous; what it has beyond `span` bytes lies in further panels. Behind the
+// fast axis come the others, from the last to the first; the first of them counts the rows of a
+// panel, which are `span` bytes each, and all but it stand outside of the panels. The 16 bytes of
+// number u in row r of a panel are those of number u ^ (r mod 8) / (128 / span), as these copies
+// and instructions swizzle: 8 rows of a column are then in different banks.
+typedef struct tk_placed {
+    unsigned fast;               // axis
+    int rows;                    // axis; -1: the tile has one axis
+    uint32_t span;               // bytes of a panel's row: at most TK_SPAN_BYTES, a power of two
+    uint32_t panel_rows, panels; // panels of all rows, of one place on the axes outside
+    uint32_t outer;              // places on the axes outside
+} tk_placed;
+enum { TK_SPAN_BYTES = 128, TK_PLACED_ALIGN = 1024 }; // of a tile's first byte
+// `bytes`: of an element.
+tk_layout tk_layout_placed(unsigned rank, const int64_t *dim, unsigned fast, unsigned bytes);
+// Whether l is such a layout, and which.
+bool tk_layout_is_placed(const tk_layout *l, unsigned bytes, tk_placed *out);
+// Where element number e lies: the place, in elements. Linear over bits.
+uint32_t tk_layout_place(const tk_layout *l, uint32_t e);
 
 // ---- What ops do to layouts. Results are made valid again by dropping register bits that became
 
@@ -96,7 +124,8 @@ bool tk_layout_find(const tk_layout *l, uint32_t e, uint32_t lane, bool any_lane
 // and adds nothing.
 bool tk_layout_parts(const tk_layout *l, uint32_t axis, uint32_t *lanes, uint32_t *warps);
 
-// Text: "[64, 64] reg 1 2 4 lane 8 16 32 64 128 warp 256 512" and back (what ir/parse reads).
+// Text: "[64, 64] reg 1 2 4 lane 8 16 32 64 128 warp 256 512", or "[8, 16] shared 1 2 4 ..", and
+// back (what ir/parse reads).
 void tk_layout_print(tk_buf *out, const tk_layout *l);
 
 #endif

@@ -62,6 +62,18 @@ static bool number(tk_irparse *p, uint64_t *out) {
     return tk_irp_expect(p, "#") && tk_irp_u64(p, out);
 }
 
+// reg 1 2 lane 4 .. warp .., or shared 1 2 4 ..
+static bool all_bases(tk_irparse *p, tk_layout *l, uint8_t *lanes) {
+    *lanes = TK_LANE_BITS;
+    l->shared = !p->tok.first && tk_irp_is(p, "shared");
+    if (l->shared) {
+        return bases(p, "shared", TK_MAX_REG_BITS, l->reg, &l->regs);
+    }
+    return bases(p, "reg", TK_MAX_REG_BITS, l->reg, &l->regs) &&
+           bases(p, "lane", TK_LANE_BITS, l->lane, lanes) &&
+           bases(p, "warp", TK_MAX_WARP_BITS, l->warp, &l->warps);
+}
+
 bool tk_irp_layout(tk_irparse *p) {
     tk_layout l = {0};
     uint64_t id;
@@ -75,10 +87,7 @@ bool tk_irp_layout(tk_irparse *p) {
         return complain(
             p, &at, tk_format(p->a, "layouts are numbered in order: this is #%u", p->layouts.n));
     }
-    if (!tk_irp_expect(p, "=") || !shape(p, &l) ||
-        !bases(p, "reg", TK_MAX_REG_BITS, l.reg, &l.regs) ||
-        !bases(p, "lane", TK_LANE_BITS, l.lane, &lanes) ||
-        !bases(p, "warp", TK_MAX_WARP_BITS, l.warp, &l.warps)) {
+    if (!tk_irp_expect(p, "=") || !shape(p, &l) || !all_bases(p, &l, &lanes)) {
         return false;
     }
     if (lanes != TK_LANE_BITS) {

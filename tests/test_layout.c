@@ -490,3 +490,56 @@ Test(layout, other_warps_or_shapes_are_other_layouts) {
     tk_layout c = tk_layout_reshape(&a, 1, flat);
     cr_assert(!tk_layout_eq(&a, &b) && !tk_layout_eq(&a, &c));
 }
+
+// ---- In shared memory ---------------------------------------------------------------------------
+
+// The byte of an element as the hardware's swizzles have it: a panel's row is `span` bytes, and the
+// bits of 16 bytes' number are exclusive-ored with those of the address from bit 7 on.
+static uint32_t byte_of(uint32_t row, uint32_t col, uint32_t rows, uint32_t columns,
+                        uint32_t bytes) {
+    const uint32_t pitch = columns * bytes < 128 ? columns * bytes : 128;
+    const uint32_t in = col * bytes % pitch, panel = col * bytes / pitch;
+    const uint32_t plain = panel * rows * pitch + row * pitch + in;
+    const uint32_t most = pitch / 16 > 1 ? pitch / 16 - 1 : 0;
+    return plain ^ ((plain >> 7 & 7 & most) << 4);
+}
+
+Test(layout, places_in_shared_memory_are_those_of_the_hardware_s_swizzles) {
+    for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) {
+        for (uint32_t rows = 8; rows <= 64; rows *= 2) {
+            for (uint32_t columns = 8 / bytes ? 8 / bytes : 1; columns <= 256; columns *= 2) {
+                for (unsigned fast = 0; fast < 2; fast++) {
+                    const int64_t dim[2] = {fast ? rows : columns, fast ? columns : rows};
+                    const tk_layout l = tk_layout_placed(2, dim, fast, bytes);
+                    const char *why = "";
+                    cr_assert(tk_layout_ok(&l, &why), "%s", why);
+                    for (uint32_t r = 0; r < rows; r++) {
+                        for (uint32_t c = 0; c < columns; c++) {
+                            const uint32_t e = fast ? r * columns + c : c * rows + r;
+                            cr_assert_eq(tk_layout_place(&l, e) * bytes,
+                                         byte_of(r, c, rows, columns, bytes));
+                        }
+                    }
+                    tk_placed p;
+                    cr_assert(tk_layout_is_placed(&l, bytes, &p));
+                    cr_assert_eq(p.panels * p.panel_rows * p.span, rows * columns * bytes);
+                }
+            }
+        }
+    }
+}
+
+Test(layout, a_place_in_shared_memory_survives_permutation_and_text) {
+    ir_env *e = ir_open();
+    const int64_t dim[3] = {4, 32, 64};
+    const uint8_t perm[3] = {0, 2, 1};
+    const tk_layout l = tk_layout_placed(3, dim, 2, 2), p = tk_layout_permute(&l, perm);
+    tk_placed a, b;
+    cr_assert(tk_layout_is_placed(&l, 2, &a) && tk_layout_is_placed(&p, 2, &b));
+    cr_assert_eq(a.fast, 2);
+    cr_assert_eq(b.fast, 1);
+    cr_assert_eq(a.outer, 4);
+    cr_assert_str_eq(text_of(e, &l),
+                     "[4, 32, 64] shared 1 2 4 8 16 32 72 144 288 512 1024 2048 4096");
+    ir_close(e);
+}
