@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the GPU back end hands to the run time: an image and how it is launched.
 //
-// The kernel's parameters, in order, each naturally aligned (image.param has the offsets):
-//   for each tensor of the IR kernel, in order: its address (u64), its sizes (i32 each), its
-//   strides in elements (i64 each); for each scalar: its value in its type (bool as one byte); then
-//   the counts of the grid's axes (i32 each); in a debug compile of a kernel with asserts, assumes
-//   or prints at last the address of what it leaves behind (ptx/debug.h).
+// The kernel's parameters, in order, each naturally aligned (image.slot has the offsets):
+//   the tensor maps, each of TK_MAP_BYTES and aligned to TK_MAP_ALIGN; for each tensor of the IR
+//   kernel, in order: its address (u64), its sizes (i32 each), its strides in elements (i64 each);
+//   for each scalar: its value in its type (bool as one byte); then the counts of the grid's axes
+//   (i32 each); in a debug compile of a kernel with asserts, assumes or prints at last the address
+//   of what it leaves behind (ptx/debug.h).
 // Tensors and scalars stand in the order of the IR kernel's parameters. Programs are blocks along x
 // of a one-dimensional launch; the kernel splits its number by the counts, axis 0 fastest.
 #ifndef TK_PTX_IMAGE_H
@@ -14,6 +15,7 @@
 #include "ir/ir.h"
 #include "ir/note.h"
 #include "lower/facts.h"
+#include "lower/map.h"
 
 typedef enum {
     TK_SLOT_ADDRESS,
@@ -21,12 +23,13 @@ typedef enum {
     TK_SLOT_STRIDE,
     TK_SLOT_SCALAR,
     TK_SLOT_GRID,
-    TK_SLOT_DEBUG
+    TK_SLOT_DEBUG,
+    TK_SLOT_MAP
 } tk_slot_kind;
 
 typedef struct tk_param_slot {
     tk_slot_kind kind;
-    uint32_t param;  // IR parameter; GRID: axis; DEBUG: 0
+    uint32_t param;  // IR parameter; GRID: axis; DEBUG: 0; MAP: number of the map
     uint32_t axis;   // SIZE, STRIDE
     uint32_t offset; // bytes from the start of the parameter block
     uint32_t size;   // bytes
@@ -113,6 +116,8 @@ typedef struct tk_image {
     uint32_t nslot;
     tk_param_slot *slot;
     uint32_t param_bytes;
+    uint32_t nmap;
+    tk_map_spec *map;
     uint32_t ndebug;
     tk_debug_site *debug;
     tk_image_report report;

@@ -55,6 +55,8 @@ typedef struct tk_emit {
     tk_debug_sites sites;          // of a debug compile
     LLVMValueRef debug;            // ptr addrspace(1): what it leaves behind; NULL: nothing
     struct tk_tensor_args *tensor; // per kernel parameter
+    tk_map_list maps;              // tensor maps that ops need
+    LLVMValueRef *map;             // ptr to each, among the parameters
     const tk_axis *axis;           // what is known of integers
     struct tk_coord_cache *coords;
     struct tk_lines *lines; // NULL: no source is known

@@ -20,48 +20,50 @@ typedef struct signature {
     uint32_t bytes;
 } signature;
 
-static void add(tk_emit *e, signature *s, tk_slot_kind kind, uint32_t param, uint32_t axis,
-                LLVMTypeRef type, uint32_t size) {
+static void add(signature *s, tk_slot_kind kind, uint32_t param, uint32_t axis, LLVMTypeRef type,
+                uint32_t size) {
     s->bytes = (s->bytes + size - 1) / size * size;
     s->slot[s->n] = (tk_param_slot){kind, param, axis, s->bytes, size};
     s->type[s->n++] = type;
     s->bytes += size;
-    (void)e;
 }
 
 static signature signature_of(tk_emit *e, uint32_t ngrid) {
     const tk_func *f = e->f;
     LLVMTypeRef i32 = LLVMInt32TypeInContext(e->ctx), i64 = LLVMInt64TypeInContext(e->ctx);
-    uint32_t room = f->params.n * (1 + 2 * TK_MAX_TENSOR_RANK) + ngrid + 2;
+    uint32_t room = f->params.n * (1 + 2 * TK_MAX_TENSOR_RANK) + ngrid + e->maps.n + 2;
     signature s = {0, TK_NEW_ARRAY(e->arena, LLVMTypeRef, room),
                    TK_NEW_ARRAY(e->arena, tk_param_slot, room), 0};
+    for (uint32_t k = 0; k < e->maps.n; k++) {
+        add(&s, TK_SLOT_MAP, k, 0, LLVMPointerTypeInContext(e->ctx, 0), TK_MAP_BYTES);
+    }
     for (uint32_t i = 0; i < f->params.n; i++) {
         const tk_type *t = tk_value_type(f, f->params.at[i]);
         if (t->kind != TK_T_TENSOR) {
-            add(e, &s, TK_SLOT_SCALAR, i, 0, tk_emit_mem_type(e, t->dtype),
+            add(&s, TK_SLOT_SCALAR, i, 0, tk_emit_mem_type(e, t->dtype),
                 (uint32_t)tk_dtype_size(t->dtype));
             continue;
         }
-        add(e, &s, TK_SLOT_ADDRESS, i, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
+        add(&s, TK_SLOT_ADDRESS, i, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
         for (uint32_t d = 0; d < t->rank; d++) {
-            add(e, &s, TK_SLOT_SIZE, i, d, i32, 4);
+            add(&s, TK_SLOT_SIZE, i, d, i32, 4);
         }
         for (uint32_t d = 0; d < t->rank; d++) {
-            add(e, &s, TK_SLOT_STRIDE, i, d, i64, 8);
+            add(&s, TK_SLOT_STRIDE, i, d, i64, 8);
         }
     }
     for (uint32_t a = 0; a < ngrid; a++) {
-        add(e, &s, TK_SLOT_GRID, a, 0, i32, 4);
+        add(&s, TK_SLOT_GRID, a, 0, i32, 4);
     }
     if (e->sites.list.n) {
-        add(e, &s, TK_SLOT_DEBUG, 0, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
+        add(&s, TK_SLOT_DEBUG, 0, 0, LLVMPointerTypeInContext(e->ctx, 1), 8);
     }
     return s;
 }
 
 // What the parameter at a slot is inside the kernel.
 static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
-    bool of_tensor = p->kind != TK_SLOT_GRID && p->kind != TK_SLOT_DEBUG;
+    bool of_tensor = p->kind != TK_SLOT_GRID && p->kind != TK_SLOT_DEBUG && p->kind != TK_SLOT_MAP;
     tk_tensor_args *t = of_tensor ? &e->tensor[p->param] : NULL;
     switch (p->kind) {
     case TK_SLOT_ADDRESS:
@@ -88,6 +90,9 @@ static void take(tk_emit *e, const tk_param_slot *p, LLVMValueRef x) {
     case TK_SLOT_DEBUG:
         e->debug = x;
         break;
+    case TK_SLOT_MAP:
+        e->map[p->param] = x;
+        break;
     }
 }
 
@@ -101,6 +106,19 @@ static void size_range(tk_emit *e, uint32_t i) {
     LLVMAttributeRef a = LLVMCreateConstantRangeAttribute(
         e->ctx, LLVMGetEnumAttributeKindForName("range", 5), 32, &from, &to);
     LLVMAddAttributeAtIndex(e->fn, i + 1, a);
+}
+
+// By value, and never copied from where the launch put it.
+static void map_parameter(tk_emit *e, uint32_t i) {
+    static const char constant[] = "nvvm.grid_constant";
+    LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), TK_MAP_BYTES);
+    LLVMAttributeRef a[] = {
+        LLVMCreateTypeAttribute(e->ctx, LLVMGetEnumAttributeKindForName("byval", 5), bytes),
+        LLVMCreateEnumAttribute(e->ctx, LLVMGetEnumAttributeKindForName("align", 5), TK_MAP_ALIGN),
+        LLVMCreateStringAttribute(e->ctx, constant, sizeof constant - 1, "", 0)};
+    for (size_t k = 0; k < sizeof a / sizeof *a; k++) {
+        LLVMAddAttributeAtIndex(e->fn, i + 1, a[k]);
+    }
 }
 
 static void thread_numbers(tk_emit *e) {
@@ -291,6 +309,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     if (e->opts->debug) {
         e->sites = tk_debug_sites_of(e->arena, f);
     }
+    e->map = TK_NEW_ARRAY(e->arena, LLVMValueRef, e->maps.n + 1);
     signature s = signature_of(e, ngrid);
     blocks_at_once(e, image);
     make_function(e, &s, image);
@@ -301,6 +320,8 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     for (uint32_t i = 0; i < s.n; i++) {
         if (s.slot[i].kind == TK_SLOT_SIZE) {
             size_range(e, i);
+        } else if (s.slot[i].kind == TK_SLOT_MAP) {
+            map_parameter(e, i);
         }
         take(e, &s.slot[i], LLVMGetParam(e->fn, i));
     }
@@ -316,6 +337,8 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->nslot = s.n;
     image->slot = s.slot;
     image->param_bytes = s.bytes;
+    image->nmap = e->maps.n;
+    image->map = e->maps.at;
     image->threads = e->warps * 32;
     image->shared = (uint32_t)e->m->shared;
     image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;

@@ -63,12 +63,7 @@ tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *optio
         mem_free(c, target);
         return TKC_ERROR_MEMORY;
     }
-    *h = (tkc_ahead){.context = context,
-                     .target = target,
-                     .contiguous = options->contiguous,
-                     .whole_rows = options->whole_rows,
-                     .near = options->near,
-                     .unit_stride = options->unit_stride};
+    *h = (tkc_ahead){.context = context, .target = target, .promised = FACTS_PROMISED(options)};
     h->end = &h->first;
     tk_work w;
     work_init(&w, c);

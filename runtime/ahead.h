@@ -20,7 +20,7 @@ struct tkc_ahead {
     tkc_context *context;
     const tk_target **target;
     size_t ntarget;
-    bool contiguous, whole_rows, near, unit_stride;
+    tk_tensor_facts promised;   // of all tensors; 0: nothing, there are several variants
     ahead_kernel *first, **end; // in the order in which they were added
 };
 

@@ -9,10 +9,11 @@
 
 // Each variant promises the same of all tensors that can hold it, but for whole rows: these count
 // for the tensors whose last size is the last of a tensor of the greatest rank (of layernorm's x[M,
-// N], gamma[N], mean[M] not for mean).
+// N], gamma[N], mean[M] not for mean); and for tensor maps: only what an image has a map of counts.
 static const tk_tensor_facts promises[] = {
-    TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR,
-    TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_NEAR,
+    TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR | TK_FACT_MAP,
+    TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_NEAR | TK_FACT_MAP,
+    TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_NEAR, // where there are maps
     TK_FACT_UNIT | TK_FACT_NEAR,
     0,
 };
@@ -64,39 +65,18 @@ static tk_tensor_facts promise_for(const params *s, uint32_t i, tk_tensor_facts 
     }
     int64_t last = t->dim[t->rank - 1];
     bool never = last >= 0 && (uint64_t)last * tk_dtype_size(t->dtype) % 16 != 0;
-    return never || !is_row(s, i) ? f & ~(tk_tensor_facts)TK_FACT_WHOLE : f;
-}
-
-typedef TK_VEC(tk_tensor_facts *) fact_list;
-
-static void add_facts(tk_work *w, const params *s, tk_tensor_facts f, fact_list *list) {
-    tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, s->n + 1);
-    for (uint32_t i = 0; i < s->n; i++) {
-        fact[i] = promise_for(s, i, f);
-    }
-    for (uint32_t v = 0; v < list->n; v++) {
-        if (memcmp(list->at[v], fact, s->n * sizeof *fact) == 0) {
-            return;
-        }
-    }
-    tk_vec_push(&w->arena, list, fact);
-}
-
-static void all_facts(tk_work *w, const ahead_add *a, const params *s, fact_list *list) {
-    const tkc_ahead *h = a->ahead;
-    if (!h->contiguous && !h->whole_rows && !h->near && !h->unit_stride) {
-        for (uint32_t k = 0; k < NPROMISE; k++) {
-            add_facts(w, s, promises[k], list);
-        }
-        return;
-    }
-    tk_tensor_facts f = h->near ? TK_FACT_NEAR : 0;
-    f |= h->unit_stride ? TK_FACT_UNIT : 0;
-    f |= h->contiguous || h->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
-    add_facts(w, s, f | (h->whole_rows ? TK_FACT_WHOLE : 0), list);
+    f &= never || !is_row(s, i) ? ~(tk_tensor_facts)TK_FACT_WHOLE : ~0U;
+    return f & (t->rank > TK_MAP_RANK ? ~(tk_tensor_facts)TK_FACT_MAP : ~0U);
 }
 
 // ---- Writing
+
+// An image, what of its variant's promises its target has a use for, and what it made use of.
+typedef struct written {
+    tk_bundle_image image;
+    const tk_target *target;
+    tk_tensor_facts *promised, *fact;
+} written;
 
 typedef struct writer {
     tk_work *w;
@@ -104,7 +84,9 @@ typedef struct writer {
     params s;
     tk_buf *out;
     tk_bundle head;
-    bool assembled; // all of it
+    bool assembled;                 // all of it
+    TK_VEC(tk_tensor_facts *) fact; // of each variant, one a parameter
+    TK_VEC(written) image;
 } writer;
 
 static uint32_t put(writer *x, const void *data, size_t size, size_t align) {
@@ -170,15 +152,26 @@ static bool put_grid(writer *x, const tk_module *m) {
     return true;
 }
 
-static void put_facts(writer *x, const fact_list *list) {
-    x->head.nvariant = list->n;
+static void put_facts(writer *x) {
+    x->head.nvariant = x->fact.n;
     x->head.fact = put(x, NULL, 0, 8);
-    for (uint32_t v = 0; v < list->n; v++) {
+    for (uint32_t v = 0; v < x->fact.n; v++) {
         for (uint32_t i = 0; i < x->s.n; i++) {
-            uint32_t word = list->at[v][i];
+            uint32_t word = x->fact.at[v][i];
             put(x, &word, sizeof word, 4);
         }
     }
+}
+
+static uint32_t put_maps(writer *x, const tk_image *i) {
+    tk_bundle_map *map = TK_NEW_ARRAY(&x->w->arena, tk_bundle_map, i->nmap + 1);
+    for (uint32_t k = 0; k < i->nmap; k++) {
+        const tk_map_spec *s = &i->map[k];
+        map[k] = (tk_bundle_map){
+            .param = s->param, .rank = s->rank, .dtype = (uint32_t)s->dtype, .span = s->span};
+        memcpy(map[k].box, s->box, sizeof map[k].box);
+    }
+    return put(x, map, i->nmap * sizeof *map, 8);
 }
 
 static tk_bundle_image put_image(writer *x, const tk_target *t, uint32_t which, const tk_image *i) {
@@ -191,13 +184,15 @@ static tk_bundle_image put_image(writer *x, const tk_target *t, uint32_t which, 
                            .shared = i->shared,
                            .packed = i->packed,
                            .param_bytes = i->param_bytes,
-                           .nslot = i->nslot};
+                           .nslot = i->nslot,
+                           .nmap = i->nmap};
     tk_bundle_slot *slot = TK_NEW_ARRAY(&x->w->arena, tk_bundle_slot, i->nslot + 1);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];
         slot[k] = (tk_bundle_slot){(uint32_t)s->kind, s->param, s->axis, s->offset, s->size};
     }
     out.slot = put(x, slot, i->nslot * sizeof *slot, 8);
+    out.map = put_maps(x, i);
     if (i->cubin) {
         out.cubin = put(x, i->cubin, i->cubin_size, TK_BUNDLE_ALIGN);
         out.cubin_size = (uint32_t)i->cubin_size;
@@ -235,22 +230,111 @@ static bool block_fits(const writer *x, const tk_image *i) {
     return true;
 }
 
-static bool put_images(writer *x, const fact_list *list) {
-    const tkc_ahead *h = x->a->ahead;
-    TK_VEC(tk_bundle_image) image;
-    memset(&image, 0, sizeof image);
-    for (uint32_t v = 0; v < list->n; v++) {
-        for (size_t k = 0; k < h->ntarget; k++) {
-            const tk_image *i = compile(x, h->target[k], list->at[v]);
-            if (!i || !block_fits(x, i)) {
-                return false;
-            }
-            tk_vec_push(&x->w->arena, &image, put_image(x, h->target[k], v, i));
+static tk_tensor_facts *facts_for(writer *x, const tk_target *t, const tk_tensor_facts *fact) {
+    tk_tensor_facts *out = TK_NEW_ARRAY(&x->w->arena, tk_tensor_facts, x->s.n + 1);
+    for (uint32_t i = 0; i < x->s.n; i++) {
+        out[i] = t ? facts_of_use(t, fact[i]) : fact[i];
+    }
+    return out;
+}
+
+// Leaves of the promise of maps what an image has maps of.
+static void keep_used(writer *x, tk_tensor_facts *fact, const tk_image *i) {
+    for (uint32_t p = 0; p < x->s.n; p++) {
+        bool used = false;
+        for (uint32_t k = 0; k < i->nmap; k++) {
+            used = used || i->map[k].param == p;
+        }
+        fact[p] &= used ? ~0U : ~(tk_tensor_facts)TK_FACT_MAP;
+    }
+}
+
+static bool same_facts(const writer *x, const tk_tensor_facts *a, const tk_tensor_facts *b) {
+    return memcmp(a, b, x->s.n * sizeof *a) == 0;
+}
+
+// The image for a target that is there already, of another variant; NULL.
+static const written *find_written(const writer *x, const tk_target *t,
+                                   const tk_tensor_facts *fact) {
+    for (uint32_t k = 0; k < x->image.n; k++) {
+        const written *o = &x->image.at[k];
+        if (o->target == t && (same_facts(x, o->promised, fact) || same_facts(x, o->fact, fact))) {
+            return o;
         }
     }
-    x->head.nimage = image.n;
-    x->head.image = put(x, image.at, image.n * sizeof *image.at, 8);
+    return NULL;
+}
+
+// Adds the image of a variant for a target: compiled, or what there is already.
+static bool add_image(writer *x, const tk_target *t, const tk_tensor_facts *promised) {
+    tk_tensor_facts *fact = facts_for(x, t, promised);
+    const written *there = find_written(x, t, fact);
+    written new = {.target = t, .promised = fact};
+    if (there) {
+        new.image = there->image;
+        new.image.variant = x->fact.n;
+        new.fact = there->fact;
+    } else {
+        const tk_image *i = compile(x, t, fact);
+        if (!i || !block_fits(x, i)) {
+            return false;
+        }
+        new.image = put_image(x, t, x->fact.n, i);
+        new.fact = facts_for(x, t, fact);
+        keep_used(x, new.fact, i);
+    }
+    tk_vec_push(&x->w->arena, &x->image, new);
     return true;
+}
+
+// Adds a variant for tensors of which `f` holds, where its images are not all there.
+static bool add_variant(writer *x, tk_tensor_facts f) {
+    const tkc_ahead *h = x->a->ahead;
+    const uint32_t first = x->image.n;
+    tk_tensor_facts *promised = TK_NEW_ARRAY(&x->w->arena, tk_tensor_facts, x->s.n + 1);
+    for (uint32_t i = 0; i < x->s.n; i++) {
+        promised[i] = promise_for(&x->s, i, f);
+    }
+    for (size_t k = 0; k < h->ntarget; k++) {
+        if (!add_image(x, h->target[k], promised)) {
+            return false;
+        }
+    }
+    tk_tensor_facts *all = facts_for(x, NULL, x->image.at[first].fact);
+    for (uint32_t k = first; k < x->image.n; k++) {
+        for (uint32_t i = 0; i < x->s.n; i++) {
+            all[i] |= x->image.at[k].fact[i];
+        }
+    }
+    for (uint32_t v = 0; v < x->fact.n; v++) {
+        if (same_facts(x, x->fact.at[v], all)) {
+            x->image.n = first;
+            return true;
+        }
+    }
+    tk_vec_push(&x->w->arena, &x->fact, all);
+    return true;
+}
+
+static bool add_variants(writer *x) {
+    if (x->a->ahead->promised) {
+        return add_variant(x, x->a->ahead->promised);
+    }
+    for (uint32_t k = 0; k < NPROMISE; k++) {
+        if (!add_variant(x, promises[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_images(writer *x) {
+    tk_bundle_image *image = TK_NEW_ARRAY(&x->w->arena, tk_bundle_image, x->image.n + 1);
+    for (uint32_t k = 0; k < x->image.n; k++) {
+        image[k] = x->image.at[k].image;
+    }
+    x->head.nimage = x->image.n;
+    x->head.image = put(x, image, x->image.n * sizeof *image, 8);
 }
 
 // What the run time has room for.
@@ -271,18 +355,16 @@ bool ahead_bundle(tk_work *w, const ahead_add *a, tk_buf *out) {
     x.head.version = TK_BUNDLE_VERSION;
     put(&x, &x.head, sizeof x.head, TK_BUNDLE_ALIGN);
     x.head.name = put_text(&x, a->name);
-    fact_list list;
-    memset(&list, 0, sizeof list);
-    all_facts(w, a, &x.s, &list);
     tk_module *m = compile_module(w, &w->arena, a->unit, a->bound, NULL);
     if (!m || !fits(&x)) {
         return false;
     }
     put_params(&x);
-    put_facts(&x, &list);
-    if (!put_grid(&x, m) || !put_images(&x, &list)) {
+    if (!put_grid(&x, m) || !add_variants(&x)) {
         return false;
     }
+    put_facts(&x);
+    put_images(&x);
     put(&x, NULL, 0, TK_BUNDLE_ALIGN);
     x.head.size = (uint32_t)out->n;
     memcpy(out->at, &x.head, sizeof x.head);

@@ -22,7 +22,7 @@
 enum {
     TK_BUNDLE_ALIGN = 64,
     // Lists of the language that numbers in a bundle refer to are part of the version.
-    TK_BUNDLE_VERSION = 1 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
+    TK_BUNDLE_VERSION = 2 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
     // What the run time has room for.
     TK_BUNDLE_PARAMS = 128,
     TK_BUNDLE_DIMS = 256,
@@ -80,6 +80,10 @@ typedef struct tk_bundle_slot { // as tk_param_slot
     uint32_t kind, param, axis, offset, size;
 } tk_bundle_slot;
 
+typedef struct tk_bundle_map { // as tk_map_spec
+    uint32_t param, rank, dtype, box[5], span;
+} tk_bundle_map;
+
 typedef struct tk_bundle_image {
     uint32_t arch;   // its name
     uint32_t cc;     // 90
@@ -89,6 +93,7 @@ typedef struct tk_bundle_image {
     uint32_t threads, shared, param_bytes;
     uint32_t packed;            // programs along grid axis 0 that a block runs
     uint32_t nslot, slot;       // tk_bundle_slot
+    uint32_t nmap, map;         // tk_bundle_map
     uint32_t cubin, cubin_size; // 0: none
     uint32_t ptx, ptx_size;     // without the 0 at its end
 } tk_bundle_image;

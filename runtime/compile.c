@@ -54,20 +54,13 @@ static uint32_t parameters(const tk_module *m) {
     return 0;
 }
 
-static tk_tensor_facts promised(const tkc_compile_options *o) {
-    tk_tensor_facts f = o->near ? TK_FACT_NEAR : 0;
-    f |= o->unit_stride ? TK_FACT_UNIT : 0;
-    f |= o->contiguous || o->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
-    return f | (o->whole_rows ? TK_FACT_WHOLE : 0);
-}
-
 static tk_ptx_opts options_for(tk_work *w, const compile_call *c, const tk_module *m,
                                const char **text) {
     tkc_code what = c->options->what;
     uint32_t n = parameters(m);
     tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        fact[i] = promised(c->options);
+        fact[i] = FACTS_PROMISED(c->options);
     }
     return (tk_ptx_opts){.arch = c->options->arch,
                          .facts = fact,

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef int cu_result; // 0: success
@@ -109,6 +110,12 @@ enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
     F(event_elapsed, cuEventElapsedTime, (float *milliseconds, cu_event from, cu_event to))        \
     F(event_destroy, cuEventDestroy_v2, (cu_event e))
 
+// cuTensorMapEncodeTiled: a tensor and a box of it as `map` (runtime/tensor_map.h).
+typedef cu_result cu_map_encode(void *map, int type, uint32_t rank, void *address,
+                                const uint64_t *dim, const uint64_t *stride, const uint32_t *box,
+                                const uint32_t *step, int interleave, int swizzle, int l2,
+                                int fill);
+
 typedef struct cuda_driver {
     void *library;
     pid_t pid; // of the process that initialised it
@@ -120,6 +127,7 @@ typedef struct cuda_driver {
     // launch.
     cu_result (*function_load)(cu_function f);
     cu_result (*context_id)(cu_context c, unsigned long long *id); // from CUDA 12.0 on, else NULL
+    cu_map_encode *map_encode;                                     // as this
 } cuda_driver;
 
 // Opens the driver (path NULL: the system's) and initialises it. False and a text in why[room].

@@ -81,8 +81,9 @@ typedef struct gpu_loaded {
 } gpu_loaded;
 
 const char *gpu_base_key(tk_work *w, const tk_target *t, const char *key);
-// What holds of the arguments of a launch, per IR parameter.
-tk_tensor_facts *gpu_facts(tk_work *w, const launch *l);
+// What holds of the arguments of a launch, per IR parameter, and is of use on a device that makes
+// tensor maps or not.
+tk_tensor_facts *gpu_facts(tk_work *w, const launch *l, bool maps);
 // Whether a variant may be launched with arguments of which `now` holds.
 bool gpu_facts_hold(const gpu_variant *v, const tk_tensor_facts *now);
 // Finds or makes the variant for a launch and loads it. NULL after w's diagnostics.
@@ -98,9 +99,11 @@ const tk_image *gpu_compile(tk_work *w, tk_arena *arena, tk_module *m, uint32_t 
 
 // ---- Launches (cuda_launch.c)
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out);
-// debug: the address of what a debug image leaves behind.
+// All parameters but the tensor maps. debug: the address of what a debug image leaves behind.
 bool gpu_pack_variant(const launch *l, const gpu_variant *v, uint64_t debug, tk_arena *arena,
                       gpu_packed *out);
+// What map slot k is for, and where; NULL: it is for something else.
+const tk_map_spec *gpu_map_slot(const tk_image *i, uint32_t k, uint32_t *offset);
 cu_result gpu_run(const cuda_device *d, const gpu_packed *p, void *stream);
 void gpu_run_failed(tk_work *w, const cuda_device *d, const gpu_packed *p, cu_result r);
 // A launch of a debug image: waits for its end, hands over what it printed, and reports the assert

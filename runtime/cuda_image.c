@@ -13,7 +13,7 @@
 // The fixed part: sizes of the parts that follow, and numbers.
 typedef struct head {
     uint32_t kernel, arch; // lengths
-    uint32_t threads, shared, ngrid, packed, nslot, param_bytes, ndebug;
+    uint32_t threads, shared, ngrid, packed, nslot, param_bytes, nmap, ndebug;
     uint32_t has_cubin;
     uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
@@ -45,6 +45,7 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     h.packed = i->packed;
     h.nslot = i->nslot;
     h.param_bytes = i->param_bytes;
+    h.nmap = i->nmap;
     h.ndebug = i->ndebug;
     h.has_cubin = i->cubin != NULL;
     h.ptx = i->ptx ? i->ptx_size : 0;
@@ -57,6 +58,9 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
         const tk_param_slot *s = &i->slot[k];
         uint32_t word[5] = {(uint32_t)s->kind, s->param, s->axis, s->offset, s->size};
         tk_buf_add(b, (const char *)word, sizeof word);
+    }
+    if (h.nmap) {
+        tk_buf_add(b, (const char *)i->map, h.nmap * sizeof *i->map);
     }
     for (uint32_t k = 0; k < i->ndebug; k++) {
         write_site(b, &i->debug[k]);
@@ -105,6 +109,16 @@ static bool take_slots(reader *r, tk_arena *a, tk_image *i) {
         memcpy(word, words + k * sizeof word, sizeof word);
         i->slot[k] = (tk_param_slot){(tk_slot_kind)word[0], word[1], word[2], word[3], word[4]};
     }
+    return true;
+}
+
+static bool take_maps(reader *r, tk_arena *a, tk_image *i) {
+    const char *maps = take(r, (uint64_t)i->nmap * sizeof *i->map);
+    if (!maps) {
+        return false;
+    }
+    i->map = TK_NEW_ARRAY(a, tk_map_spec, i->nmap + 1);
+    memcpy(i->map, maps, i->nmap * sizeof *i->map);
     return true;
 }
 
@@ -161,8 +175,9 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
     i->param_bytes = h.param_bytes;
     i->report = h.report;
     i->demand = h.demand;
+    i->nmap = h.nmap;
     i->ndebug = h.ndebug;
-    if (!take_slots(&r, a, i) || !take_sites(&r, a, i)) {
+    if (!take_slots(&r, a, i) || !take_maps(&r, a, i) || !take_sites(&r, a, i)) {
         return NULL;
     }
     i->kernel = take_text(&r, a, h.kernel);
@@ -182,6 +197,36 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
 
 // ---- What the back end and the driver agreed on
 
+// Numbers that a slot's `param` may have, and the bytes that it has; 0: a scalar's.
+static void slot_limits(const tk_image *i, uint32_t n, tk_slot_kind kind, uint32_t *most,
+                        uint32_t *size) {
+    *most = n;
+    *size = 4;
+    switch (kind) {
+    case TK_SLOT_ADDRESS:
+    case TK_SLOT_STRIDE:
+        *size = 8;
+        return;
+    case TK_SLOT_SIZE:
+        return;
+    case TK_SLOT_SCALAR:
+        *size = 0;
+        return;
+    case TK_SLOT_GRID:
+        *most = i->ngrid;
+        return;
+    case TK_SLOT_DEBUG:
+        *most = i->ndebug ? 1 : 0;
+        *size = 8;
+        return;
+    case TK_SLOT_MAP:
+        *most = i->nmap;
+        *size = TK_MAP_BYTES;
+        return;
+    }
+    *most = 0;
+}
+
 // A slot that points nowhere would be our own fault, and silent.
 static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
     TK_CHECK(&w->arena,
@@ -189,15 +234,16 @@ static void check_image(tk_work *w, const tk_image *i, uint32_t n) {
     TK_CHECK(&w->arena, i->ngrid <= TK_MAX_GRID);
     for (uint32_t k = 0; k < i->nslot; k++) {
         const tk_param_slot *s = &i->slot[k];
+        uint32_t most, size;
+        slot_limits(i, n, s->kind, &most, &size);
         TK_CHECK(&w->arena, s->offset <= i->param_bytes && s->size <= i->param_bytes - s->offset);
-        uint32_t most = s->kind == TK_SLOT_GRID ? i->ngrid : s->kind == TK_SLOT_DEBUG ? 1 : n;
-        TK_CHECK(&w->arena, s->param < most);
-        TK_CHECK(&w->arena, s->axis < TKC_MAX_RANK);
-        TK_CHECK(&w->arena, s->kind != TK_SLOT_DEBUG || i->ndebug);
-        bool wide =
-            s->kind == TK_SLOT_ADDRESS || s->kind == TK_SLOT_STRIDE || s->kind == TK_SLOT_DEBUG;
-        TK_CHECK(&w->arena, s->kind == TK_SLOT_SCALAR ? s->size >= 1 && s->size <= 8
-                                                      : s->size == (wide ? 8 : 4));
+        TK_CHECK(&w->arena, s->param < most && s->axis < TKC_MAX_RANK);
+        TK_CHECK(&w->arena, size ? s->size == size : s->size >= 1 && s->size <= 8);
+        TK_CHECK(&w->arena, s->kind != TK_SLOT_MAP || s->offset % TK_MAP_ALIGN == 0);
+    }
+    for (uint32_t k = 0; k < i->nmap; k++) {
+        TK_CHECK(&w->arena,
+                 i->map[k].param < n && i->map[k].rank >= 1 && i->map[k].rank <= TK_MAP_RANK);
     }
 }
 

@@ -2,6 +2,7 @@
 // A launch on a GPU: the grid counted on the host, the parameters packed as the image says, one
 // call of the driver.
 #include "runtime/cuda_driver.h"
+#include "runtime/tensor_map.h"
 
 #include <limits.h>
 #include <string.h>
@@ -84,6 +85,8 @@ static void store_slot(const launch *l, const tk_exec_env *env, uint64_t debug,
     case TK_SLOT_DEBUG:
         store_u64(at, debug);
         return;
+    case TK_SLOT_MAP: // the device's own
+        return;
     }
 }
 
@@ -107,9 +110,52 @@ bool gpu_pack_variant(const launch *l, const gpu_variant *v, uint64_t debug, tk_
     return true;
 }
 
+const tk_map_spec *gpu_map_slot(const tk_image *i, uint32_t k, uint32_t *offset) {
+    *offset = i->slot[k].offset;
+    return i->slot[k].kind == TK_SLOT_MAP ? &i->map[i->slot[k].param] : NULL;
+}
+
+// With the device's context. *at: the map that the driver did not make.
+static cu_result encode_maps(const cuda_device *d, const launch *l, const tk_image *i,
+                             unsigned char *block, const tk_map_spec **at) {
+    cu_result r = 0;
+    for (uint32_t k = 0; k < i->nslot && r == 0; k++) {
+        _Alignas(TK_MAP_ALIGN) unsigned char map[TK_MAP_BYTES];
+        uint32_t offset;
+        const tk_map_spec *s = gpu_map_slot(i, k, &offset);
+        if (s) {
+            *at = s;
+            r = tensor_map_encode(d->driver, &l->tensor[s->param], s, map);
+            memcpy(block + offset, map, sizeof map);
+        }
+    }
+    return r;
+}
+
+static bool make_maps(const cuda_device *d, const launch *l, const tk_image *i,
+                      unsigned char *block) {
+    const tk_kernel_info *info = l->kernel->info;
+    const tk_map_spec *at = NULL;
+    cuda_scope scope;
+    if (i->nmap == 0) {
+        return true;
+    }
+    cu_result r = cuda_enter(d, &scope);
+    if (r == 0) {
+        r = encode_maps(d, l, i, block, &at);
+        cuda_leave(d, &scope);
+    }
+    if (r != 0) {
+        cuda_fail(l->work, d->driver, r, info->item->span, "kernel '%s' needs a tensor map of '%s'",
+                  info->name, at ? info->param[l->param[at->param]].name : "its tensors");
+    }
+    return r == 0;
+}
+
 bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *out) {
-    (void)device;
-    if (!gpu_pack_variant(l, l->loaded->variant, l->loaded->debug, arena, out)) {
+    const gpu_variant *v = l->loaded->variant;
+    if (!gpu_pack_variant(l, v, l->loaded->debug, arena, out) ||
+        !make_maps(device->state, l, v->image, out->block)) {
         return false;
     }
     out->loaded = l->loaded;

@@ -43,6 +43,8 @@ static bool load_symbols(cuda_driver *d, char *why, size_t room) {
     memcpy(&d->function_load, &load, sizeof load);
     void *id = dlsym(d->library, "cuCtxGetId");
     memcpy(&d->context_id, &id, sizeof id);
+    void *encode = dlsym(d->library, "cuTensorMapEncodeTiled");
+    memcpy(&d->map_encode, &encode, sizeof encode);
     return true;
 }
 

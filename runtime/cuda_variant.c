@@ -15,10 +15,15 @@ enum { MAX_SPECIALISED = 16 };
 
 // ---- Facts and keys
 
-tk_tensor_facts *gpu_facts(tk_work *w, const launch *l) {
+tk_tensor_facts facts_of_use(const tk_target *t, tk_tensor_facts f) {
+    return t->bulk ? f : f & ~(tk_tensor_facts)TK_FACT_MAP;
+}
+
+tk_tensor_facts *gpu_facts(tk_work *w, const launch *l, bool maps) {
+    const tk_tensor_facts use = ~(maps ? 0 : (tk_tensor_facts)TK_FACT_MAP);
     tk_tensor_facts *f = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, l->narg + 1);
     for (uint32_t i = 0; i < l->narg; i++) {
-        f[i] = l->is_tensor[i] ? tensor_facts(&l->tensor[i]) : 0;
+        f[i] = l->is_tensor[i] ? tensor_facts(&l->tensor[i]) & use : 0;
     }
     return f;
 }
@@ -349,7 +354,7 @@ static void make_ready_alone(tk_work *w, wanted *q) {
 gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l) {
     wanted q = {.device = d, .target = d->target, .l = l};
     q.base = gpu_base_key(w, d->target, l->bound->key);
-    q.fact = gpu_facts(w, l);
+    q.fact = gpu_facts(w, l, d->target->bulk && d->driver->map_encode);
     q.v = find(&q);
     q.loaded = q.v ? find_loaded(l->kernel->program->context, q.v, d) : NULL;
     if (!q.loaded) {
@@ -361,7 +366,7 @@ gpu_loaded *gpu_ready(tk_work *w, cuda_device *d, const launch *l) {
 const gpu_variant *gpu_simulated(tk_work *w, const tk_target *t, const launch *l) {
     wanted q = {.target = t, .l = l};
     q.base = tk_format(&w->arena, "%s|sim", gpu_base_key(w, t, l->bound->key));
-    q.fact = gpu_facts(w, l);
+    q.fact = gpu_facts(w, l, t->bulk);
     q.v = find(&q);
     if (!q.v) {
         make_ready_alone(w, &q);

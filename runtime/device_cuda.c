@@ -172,11 +172,12 @@ static void cuda_launch(tkc_device *device, const launch *l) {
 static bool cuda_fits(const launch *l, const gpu_packed *p) {
     tk_work *w = l->work;
     const gpu_variant *v = p->loaded->variant;
-    if (!gpu_facts_hold(v, gpu_facts(w, l))) {
-        work_fail(w, TKC_ERROR_LAUNCH, "prepared-layout",
-                  "the launch was prepared for tensors with a last stride of 1, an alignment of 16 "
-                  "bytes, rows of whole 16 bytes or offsets of 32 bits, and this argument lacks "
-                  "one of these");
+    if (!gpu_facts_hold(v, gpu_facts(w, l, true))) {
+        work_fail(
+            w, TKC_ERROR_LAUNCH, "prepared-layout",
+            "the launch was prepared for tensors with a last stride of 1, an alignment of 16 "
+            "bytes, rows of whole 16 bytes, offsets of 32 bits or strides for tensor maps, and "
+            "this argument lacks one of these");
         return false;
     }
     return true;

@@ -3,6 +3,7 @@
 // compute capability 9.0, "sim:80" one of 8.0, and so on. Its memory is the host's.
 #include "runtime/cuda_driver.h"
 #include "runtime/matmul.h"
+#include "runtime/tensor_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,38 @@ static void set_regions(const launch *l, void *debug, size_t debug_bytes, tk_sim
     }
 }
 
+// Maps in the simulator's form; false after an error.
+static bool make_maps(const launch *l, const tk_image *i, unsigned char *block) {
+    tk_work *w = l->work;
+    for (uint32_t k = 0; k < i->nslot; k++) {
+        _Alignas(TK_MAP_ALIGN) unsigned char map[TK_MAP_BYTES];
+        uint32_t offset;
+        const tk_map_spec *s = gpu_map_slot(i, k, &offset);
+        if (!s) {
+            continue;
+        }
+        const tensor_map m = tensor_map_of(&l->tensor[s->param], s);
+        tk_sim_map_spec of = {.type = (tk_sim_map_type)m.type,
+                              .rank = m.rank,
+                              .address = m.address,
+                              .swizzle = (tk_sim_map_swizzle)m.swizzle,
+                              .l2 = m.l2};
+        memcpy(of.dim, m.dim, sizeof of.dim);
+        memcpy(of.stride, m.stride, sizeof of.stride);
+        memcpy(of.box, m.box, sizeof of.box);
+        memcpy(of.step, m.step, sizeof of.step);
+        const char *problem = tk_sim_tensor_map_encode(&w->arena, map, &of);
+        if (problem) {
+            work_fail(w, TKC_ERROR_DEVICE, "tensor-map",
+                      "kernel '%s' needs a tensor map of '%s': %s", l->kernel->info->name,
+                      l->kernel->info->param[l->param[s->param]].name, problem);
+            return false;
+        }
+        memcpy(block + offset, map, sizeof map);
+    }
+    return true;
+}
+
 static void tell_counters(const launch *l, const tk_sim_result *result) {
     tk_arena *a = &l->work->arena;
     const char *entry = l->simulated->image->kernel;
@@ -137,7 +170,7 @@ static void sim_launch(tkc_device *device, const launch *l) {
     void *debug = tk_alloc(&w->arena, debug_bytes);
     gpu_packed p;
     if (!gpu_pack_variant(l, l->simulated, (uint64_t)(uintptr_t)debug, &w->arena, &p) ||
-        p.programs == 0) {
+        p.programs == 0 || !make_maps(l, i, p.block)) {
         return;
     }
     tk_sim_launch sl = {.entry = i->kernel,

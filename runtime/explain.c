@@ -84,10 +84,8 @@ static tk_tensor_facts promised(const tkc_explain_options *o, const tk_type *t) 
         x = tkc_tensor_make(NULL, x.dtype, x.rank, x.dim);
         return tensor_facts(&x);
     }
-    tk_tensor_facts f = o->near ? TK_FACT_NEAR : 0;
-    f |= o->unit_stride ? TK_FACT_UNIT : 0;
-    f |= o->contiguous || o->whole_rows ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0;
-    return f | (o->whole_rows ? TK_FACT_WHOLE : 0);
+    const bool map = t->rank >= 1 && t->rank <= TK_MAP_RANK;
+    return FACTS_PROMISED(o) & ~(map ? 0 : (tk_tensor_facts)TK_FACT_MAP);
 }
 
 // Sizes and promises of the IR's parameters: those of the kernel that are given, in order.
@@ -105,7 +103,7 @@ static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_targe
             const bool has = t->kind == TK_T_TENSOR && d < t->rank;
             size[at * TK_MAX_TENSOR_RANK + d] = has ? t->dim[d] : -1;
         }
-        fact[at++] = t->kind == TK_T_TENSOR ? promised(c->options, t) : 0;
+        fact[at++] = t->kind == TK_T_TENSOR ? facts_of_use(target, promised(c->options, t)) : 0;
     }
     return (tk_ptx_opts){.arch = target->name,
                          .facts = fact,

@@ -59,6 +59,7 @@ static json_t *tensors_json(tk_arena *a, const explained *x, bool *ok) {
         json_set(o, "aligned", json_boolean(x->fact[i] & TK_FACT_ALIGNED), ok);
         json_set(o, "whole_rows", json_boolean(x->fact[i] & TK_FACT_WHOLE), ok);
         json_set(o, "near", json_boolean(x->fact[i] & TK_FACT_NEAR), ok);
+        json_set(o, "mapped", json_boolean(x->fact[i] & TK_FACT_MAP), ok);
         *ok = *ok && json_array_append_new(list, o) == 0;
     }
     return list;

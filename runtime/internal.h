@@ -291,8 +291,14 @@ const char *explain_json(tk_arena *a, const explained *x); // explain_json.c; NU
 const char *explain_sarif(tk_arena *a, const explained *x);
 double explain_number(const tk_note_rec *r, const char *name); // 0: it has none
 
-// What a launch finds of a tensor, in words (cuda_variant.c).
+// What a launch finds of a tensor, in words; what of it a target has a use for (cuda_variant.c).
 void describe_facts(tk_buf *b, tk_tensor_facts f);
+tk_tensor_facts facts_of_use(const tk_target *t, tk_tensor_facts f);
+// What the fields of tkc_compile_options, tkc_ahead_options or tkc_explain_options promise.
+#define FACTS_PROMISED(o)                                                                          \
+    (((o)->near ? TK_FACT_NEAR : 0U) | ((o)->unit_stride ? TK_FACT_UNIT : 0U) |                    \
+     ((o)->contiguous || (o)->whole_rows || (o)->mapped ? TK_FACT_UNIT | TK_FACT_ALIGNED : 0U) |   \
+     ((o)->whole_rows ? TK_FACT_WHOLE : 0U) | ((o)->mapped ? TK_FACT_MAP : 0U))
 
 // The image of a module by the back end that is there. NULL after w's diagnostics (cuda_image.c).
 tk_image *gpu_image(tk_work *w, tk_arena *arena, tk_module *m, const tk_ptx_opts *o);

@@ -4,17 +4,20 @@
 #include "runtime/rt.h"
 
 #include "ptx/image.h"
+#include "runtime/tensor_map.h"
 
 #include <string.h>
 
 // ---- The variant
 
-static uint32_t choose(const rt_args *a) {
+// Whether tensor maps can be made is left open before the driver is there.
+static uint32_t choose(const rt_args *a, bool maps) {
     const tk_bundle *b = a->bundle;
     const uint32_t *need = tk_bundle_at(b, b->fact);
+    const tk_tensor_facts use = ~(maps ? 0 : (tk_tensor_facts)TK_FACT_MAP);
     tk_tensor_facts now[TK_BUNDLE_PARAMS];
     for (uint32_t i = 0; i < b->nparam; i++) {
-        now[i] = a->param[i].is_tensor ? tensor_facts(a->tensor[i]) : 0;
+        now[i] = a->param[i].is_tensor ? tensor_facts(a->tensor[i]) & use : 0;
     }
     for (uint32_t v = 0; v < b->nvariant; v++, need += b->nparam) {
         bool hold = true;
@@ -61,17 +64,39 @@ static void store_slot(const rt_args *a, const tk_bundle_image *i, const tk_bund
         store_i32(at, blocks_along(a, i, s->param));
         return;
     case TK_SLOT_DEBUG: // code compiled ahead is never for debugging
+    case TK_SLOT_MAP:   // make_maps
         return;
     }
+}
+
+static cu_result make_maps(const rt_args *a, const cuda_driver *d, const tk_bundle_image *i,
+                           unsigned char *block) {
+    const tk_bundle_map *map = tk_bundle_at(a->bundle, i->map);
+    const tk_bundle_slot *slot = tk_bundle_at(a->bundle, i->slot);
+    cu_result r = 0;
+    for (uint32_t k = 0; i->nmap && k < i->nslot && r == 0; k++) {
+        if ((tk_slot_kind)slot[k].kind == TK_SLOT_MAP) {
+            const tk_bundle_map *m = &map[slot[k].param];
+            tk_map_spec s = {
+                .param = m->param, .rank = m->rank, .dtype = (tk_dtype)m->dtype, .span = m->span};
+            memcpy(s.box, m->box, sizeof s.box);
+            r = tensor_map_encode(d, a->tensor[m->param], &s, block + slot[k].offset);
+        }
+    }
+    return r;
 }
 
 static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *code, void *stream) {
     const tk_bundle_image *i = code->image;
     const tk_bundle_slot *slot = tk_bundle_at(a->bundle, i->slot);
-    unsigned char block[TK_BUNDLE_BLOCK];
+    _Alignas(TK_MAP_ALIGN) unsigned char block[TK_BUNDLE_BLOCK];
     memset(block, 0, i->param_bytes);
     for (uint32_t k = 0; k < i->nslot; k++) {
         store_slot(a, i, &slot[k], block);
+    }
+    cu_result r = make_maps(a, scope->driver, i, block);
+    if (r != 0) {
+        return r;
     }
     size_t bytes = i->param_bytes;
     void *extra[] = {(void *)(uintptr_t)CU_EXTRA_BUFFER, block, (void *)(uintptr_t)CU_EXTRA_SIZE,
@@ -86,26 +111,38 @@ static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *cod
 
 // ---- The launch
 
-static tkc_status launch(const rt_args *a, rt_state *s, uint32_t variant, void *stream,
-                         tkc_error *error) {
-    rt_scope scope;
+static tkc_status no_variant(const tk_bundle *b, tkc_error *error) {
+    return rt_fail(error, TKC_ERROR_LAUNCH, "tensor-layout",
+                   "kernel '%s' was compiled only for tensors with more than these have: a last "
+                   "stride of 1, an alignment of 16 bytes, rows of whole 16 bytes, offsets of 32 "
+                   "bits or strides for tensor maps (from CUDA 12.0 on)",
+                   (const char *)tk_bundle_at(b, b->name));
+}
+
+// In the scope. Of a driver that makes no tensor maps: the best variant without.
+static tkc_status launch(const rt_args *a, rt_state *s, uint32_t variant, const rt_scope *scope,
+                         void *stream, tkc_error *error) {
     const rt_code *code = NULL;
-    tkc_status status = rt_enter(s, stream, &scope, error);
-    if (status == TKC_OK) {
-        status = rt_code_get(a->bundle, s, &scope, variant, &code, error);
+    if (!scope->driver->map_encode) {
+        variant = choose(a, false);
     }
-    cu_result r = status == TKC_OK && a->programs ? run(a, &scope, code, stream) : 0;
+    if (variant == UINT32_MAX) {
+        return no_variant(a->bundle, error);
+    }
+    tkc_status status = rt_code_get(a->bundle, s, scope, variant, &code, error);
+    cu_result r = status == TKC_OK && a->programs ? run(a, scope, code, stream) : 0;
     if (r != 0) {
-        status = rt_fail_driver(error, scope.driver, r, "kernel '%s' cannot be launched",
+        status = rt_fail_driver(error, scope->driver, r, "kernel '%s' cannot be launched",
                                 (const char *)tk_bundle_at(a->bundle, a->bundle->name));
     }
-    rt_leave(&scope);
     return status;
 }
 
 tkc_status tkc_rt_launch(const void *kernel, tkc_rt_state *state, const void *const *argument,
                          void *stream, tkc_error *error) {
     rt_args a;
+    rt_scope scope;
+    rt_state *s = (rt_state *)(void *)state;
     const tk_bundle *b = rt_bundle(kernel, error);
     if (!b || !state || !argument) {
         return TKC_ERROR_ARGUMENT;
@@ -114,15 +151,16 @@ tkc_status tkc_rt_launch(const void *kernel, tkc_rt_state *state, const void *co
     if (status != TKC_OK) {
         return status;
     }
-    uint32_t variant = choose(&a);
+    uint32_t variant = choose(&a, true);
     if (variant == UINT32_MAX) {
-        return rt_fail(error, TKC_ERROR_LAUNCH, "tensor-layout",
-                       "kernel '%s' was compiled only for tensors with more than these have: a "
-                       "last stride of 1, an alignment of 16 bytes, rows of whole 16 bytes or "
-                       "offsets of 32 bits",
-                       (const char *)tk_bundle_at(b, b->name));
+        return no_variant(b, error);
     }
-    return launch(&a, (rt_state *)(void *)state, variant, stream, error);
+    status = rt_enter(s, stream, &scope, error);
+    if (status == TKC_OK) {
+        status = launch(&a, s, variant, &scope, stream, error);
+    }
+    rt_leave(&scope);
+    return status;
 }
 
 tkc_status tkc_rt_load(const void *kernel, tkc_rt_state *state, tkc_error *error) {

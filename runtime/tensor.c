@@ -152,6 +152,17 @@ static bool is_near(const tkc_tensor *t) {
     return far <= TK_NEAR;
 }
 
+// Where a dimension has one element its stride says nothing.
+static bool has_map(const tkc_tensor *t) {
+    bool map = t->rank <= TK_MAP_RANK;
+    for (uint32_t i = 0; i < t->rank && map; i++) {
+        const int64_t most = (TK_MAP_STRIDE - 1) / (int64_t)tkc_dtype_size(t->dtype);
+        const bool stepped = i + 1 < t->rank && t->dim[i] > 1;
+        map = t->dim[i] > 0 && (!stepped || (t->stride[i] > 0 && t->stride[i] <= most));
+    }
+    return map;
+}
+
 // Some promises are of use beside others only, and not made without them.
 tk_tensor_facts tensor_facts(const tkc_tensor *t) {
     uint32_t last = t->rank ? t->rank - 1 : 0;
@@ -163,6 +174,7 @@ tk_tensor_facts tensor_facts(const tkc_tensor *t) {
     if (is_aligned(t)) {
         f |= TK_FACT_ALIGNED;
         f |= (uint64_t)t->dim[last] * tkc_dtype_size(t->dtype) % 16 == 0 ? TK_FACT_WHOLE : 0;
+        f |= has_map(t) ? TK_FACT_MAP : 0;
     }
     return f;
 }

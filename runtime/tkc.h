@@ -442,6 +442,8 @@ typedef struct tkc_compile_options {
     bool whole_rows; /* contiguous, and the last size (in bytes) is a multiple of 16 */
     bool near;       /* no element is further than 2^31 - 2^25 elements from the first */
     bool unit_stride; /* the last stride is 1 */
+    bool mapped;      /* contiguous, of 1 to 5 dimensions, none of size 0; the strides of those that
+                         have several elements are above 0 and below 2^40 bytes */
 } tkc_compile_options;
 /* Compiles for a target, for arguments as in tkc_resolve (of tensors only type, rank and sizes
    count). out: text, or for TKC_CODE_CUBIN bytes. TKC_ERROR_DEVICE where this build has no GPU code
@@ -464,10 +466,11 @@ typedef struct tkc_ahead_options {
     const char *const *arch; /* targets, each once; PTX is made for each, and machine code where
                                 there is an assembler (see tkc_kernel_compile) */
     size_t narch;            /* 1 to TKC_AHEAD_MAX_ARCH */
-    /* What is compiled for: by default four variants of each kernel, for tensors of less and less,
-       of which a launch takes the best that holds; the last takes all. If any of these is set (see
-       tkc_compile_options) there is only one variant, for such tensors, and others are refused. */
-    bool contiguous, whole_rows, near, unit_stride;
+    /* What is compiled for: by default four variants of each kernel (five where it uses tensor
+       maps), for tensors of less and less, of which a launch takes the best that holds; the last
+       takes all. If any of these is set (see tkc_compile_options) there is only one variant, for
+       such tensors, and others are refused. */
+    bool contiguous, whole_rows, near, unit_stride, mapped;
 } tkc_ahead_options;
 /* TKC_ERROR_DEVICE for an unknown target, TKC_ERROR_ARGUMENT for one that is named twice. */
 TKC_API tkc_status tkc_ahead_create(tkc_context *context, const tkc_ahead_options *options,
@@ -504,9 +507,9 @@ typedef struct tkc_explain_options {
     const char *gpu;  /* whose bandwidth and arithmetic count, as "H200"; NULL: one of the target's
                          compute capability */
     tkc_explain_format format;
-    bool contiguous, whole_rows, near, unit_stride; /* as in tkc_compile_options, of tensors of
-                                          unknown size. One whose size is known is compiled for as a
-                                          launch would with row-major strides */
+    bool contiguous, whole_rows, near, unit_stride, mapped; /* as in tkc_compile_options, of tensors
+                                          of unknown size. One whose size is known is compiled for
+                                          as a launch would with row-major strides */
 } tkc_explain_options;
 /* Arguments and sizes as in tkc_kernel_compile. Counts and times need the sizes that they depend
    on. Where the only errors are demands (@require) that do not hold the status is

@@ -411,6 +411,47 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     return OK;
 }
 
+// As the driver: a map is 64 bytes aligned. It refuses what the real one does of what we may get
+// wrong; the rest is the simulator's, which knows more.
+API(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *address, const uint64_t *dim,
+    const uint64_t *stride, const uint32_t *box, const uint32_t *step, int interleave, int swizzle,
+    int l2, int fill) {
+    BEGIN();
+    NEEDS_CONTEXT();
+    if ((uintptr_t)map % 64 || rank < 1 || rank > 5 || (uintptr_t)address % 16) {
+        return INVALID;
+    }
+    fake_map m;
+    memset(&m, 0, sizeof m);
+    m.type = type;
+    m.rank = rank;
+    m.address = address;
+    m.interleave = interleave;
+    m.swizzle = swizzle;
+    m.l2 = l2;
+    m.fill = fill;
+    memcpy(m.dim, dim, rank * sizeof *dim);
+    memcpy(m.stride, stride, (rank - 1) * sizeof *stride);
+    memcpy(m.box, box, rank * sizeof *box);
+    memcpy(m.step, step, rank * sizeof *step);
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!dim[d] || !box[d] || box[d] > 256 ||
+            (d && (!stride[d - 1] || stride[d - 1] % 16 || stride[d - 1] >> 40))) {
+            return INVALID;
+        }
+    }
+    pthread_mutex_lock(&lock);
+    state.map[state.maps++ % FAKE_MAPS] = m;
+    pthread_mutex_unlock(&lock);
+    memset(map, 0, 128);
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t k = 0; k < sizeof m; k++) {
+        sum = (sum ^ ((unsigned char *)&m)[k]) * UINT64_C(0x100000001b3);
+    }
+    memcpy(map, &sum, sizeof sum);
+    return state.on_map ? state.on_map(&m, map) : OK;
+}
+
 // ---- Events: a clock that only what is launched and copied moves. Every fourth launch is slower.
 
 typedef struct event {

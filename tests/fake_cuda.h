@@ -6,8 +6,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-enum { FAKE_DEVICES = 4, FAKE_LOG = 1 << 16, FAKE_PARAMS = 32768 };
+enum { FAKE_DEVICES = 4, FAKE_LOG = 1 << 16, FAKE_PARAMS = 32768, FAKE_MAPS = 16 };
+
+typedef struct fake_map { // arguments of cuTensorMapEncodeTiled
+    int type;
+    unsigned rank;
+    const void *address;
+    uint64_t dim[5], stride[4];
+    uint32_t box[5], step[5];
+    int interleave, swizzle, l2, fill;
+} fake_map;
 
 typedef struct fake_cuda {
     // Set by tests.
@@ -26,6 +36,8 @@ typedef struct fake_cuda {
     void (*on_unload)(void *code);
     const char *name; // of each GPU; NULL: "Fake GPU 0", ...
     double launch_ms; // that a launch takes by the clock of events; 0: 0.01
+    // Makes a tensor map's 128 bytes from its arguments; NULL: they are the same where those are.
+    int (*on_map)(const struct fake_map *m, void *map);
 
     // Seen by tests.
     long calls;
@@ -42,10 +54,12 @@ typedef struct fake_cuda {
         unsigned char params[FAKE_PARAMS];
         size_t params_size;
         long count;
-        void *code;  // what on_load made
-    } launch;        // the last
-    char image[256]; // begin of the last that was loaded
-    int dynamic_max; // last set
+        void *code;          // what on_load made
+    } launch;                // the last
+    char image[256];         // begin of the last that was loaded
+    int dynamic_max;         // last set
+    fake_map map[FAKE_MAPS]; // the last that were asked for: number n is at n % FAKE_MAPS
+    long maps;
 } fake_cuda_state;
 
 // Within the library: the state, and block i of what is allocated; false past the end.

@@ -41,6 +41,25 @@ static void add_param(layout *l, uint32_t p, const tk_type *t) {
     }
 }
 
+// A box of 32 elements of the last dimension, of 8 of the one before it, then of 9 and so on.
+static void add_maps(layout *l, const tk_func *f, const tk_ptx_opts *o) {
+    TK_VEC(tk_map_spec) maps = {0};
+    for (uint32_t p = 0; p < f->params.n && maps.n < the_backend.maps; p++) {
+        const tk_type *t = f->value.at[f->params.at[p]].type;
+        if (t->kind != TK_T_TENSOR || !(o->facts[p] & TK_FACT_MAP)) {
+            continue;
+        }
+        tk_map_spec s = {.param = p, .rank = t->rank, .dtype = t->dtype, .box = {32}, .span = 128};
+        for (uint32_t d = 1; d < t->rank; d++) {
+            s.box[d] = 7 + d;
+        }
+        add_slot(l, TK_SLOT_MAP, maps.n, 0, TK_MAP_BYTES);
+        tk_vec_push(l->arena, &maps, s);
+    }
+    l->i->nmap = maps.n;
+    l->i->map = maps.at;
+}
+
 static const tk_func *kernel_of(const tk_module *m) {
     for (uint32_t i = 0; i < m->funcs.n; i++) {
         if (m->funcs.at[i]->is_kernel) {
@@ -69,6 +88,7 @@ tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, 
         return NULL;
     }
     layout l = {.arena = arena, .i = TK_NEW(arena, tk_image)};
+    add_maps(&l, f, o);
     for (uint32_t p = 0; p < f->params.n; p++) {
         add_param(&l, p, f->value.at[f->params.at[p]].type);
     }

@@ -29,6 +29,7 @@ typedef struct fake_backend {
     tk_tensor_facts facts[8]; // of the last kernel's parameters
     char arch[16];
     uint32_t packed; // programs of a block; 0: one
+    uint32_t maps;   // makes tensor maps of so many of the first tensors that promise them
 } fake_backend;
 extern fake_backend the_backend;
 tk_image *fake_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk_diags *diags);

@@ -91,6 +91,37 @@ static void run(fake_cuda_state *f) {
     tk_arena_release(&arena);
 }
 
+static void encode_guarded(tk_guard *guard, tk_arena *arena, const tk_sim_map_spec *s, void *map,
+                           const char **problem) {
+    if (setjmp(guard->jump) == 0) {
+        *problem = tk_sim_tensor_map_encode(arena, map, s);
+    }
+}
+
+static int encode(const fake_map *m, void *map) {
+    tk_guard guard;
+    tk_arena arena;
+    tk_sim_map_spec s = {.type = (tk_sim_map_type)m->type,
+                         .rank = m->rank,
+                         .address = (uint64_t)(uintptr_t)m->address,
+                         .interleave = (uint32_t)m->interleave,
+                         .swizzle = (tk_sim_map_swizzle)m->swizzle,
+                         .l2 = (uint32_t)m->l2,
+                         .fill = (uint32_t)m->fill};
+    memcpy(s.dim, m->dim, sizeof s.dim);
+    memcpy(s.stride, m->stride, sizeof s.stride);
+    memcpy(s.box, m->box, sizeof s.box);
+    memcpy(s.step, m->step, sizeof s.step);
+    tk_arena_init(&arena, &plain, &guard);
+    const char *problem = "out of memory";
+    encode_guarded(&guard, &arena, &s, map, &problem);
+    if (problem) {
+        fprintf(stderr, "simulated GPU: a tensor map: %s\n", problem);
+    }
+    tk_arena_release(&arena);
+    return problem ? 1 : 0; // invalid value
+}
+
 __attribute__((constructor)) static void start(void) {
     fake_cuda_state *f = fake_cuda();
     f->devices = 1;
@@ -98,4 +129,5 @@ __attribute__((constructor)) static void start(void) {
     f->on_load = load;
     f->on_unload = unload;
     f->on_launch = run;
+    f->on_map = encode;
 }

@@ -214,7 +214,8 @@ Test(ahead, code_is_the_same) {
         cr_assert_eq(tkc_prepare(e.g.kernel, e.g.device, a, 6, &r), TKC_OK, "%s",
                      tkc_report_text(r, false));
         const gpu_variant *v = e.g.kernel->gpu_variants; // the newest
-        cr_expect_eq(v->fact[0], fact[i], "%u", v->fact[0]);
+        // It needs no maps, so that the variant ahead does not count on them.
+        cr_expect_eq(v->fact[0] & ~(unsigned)TK_FACT_MAP, fact[i], "%u", v->fact[0]);
         const uint32_t *facts = tk_bundle_at(b, b->fact);
         for (uint32_t k = 0; k < b->nimage; k++) {
             if (facts[image[k].variant * b->nparam] == fact[i]) {
@@ -229,6 +230,103 @@ Test(ahead, code_is_the_same) {
         }
     }
     cr_expect_eq(seen, 3);
+    env_close(&e);
+}
+
+// ---- Tensor maps
+
+static const uint32_t *facts_of(const tk_bundle *b, uint32_t which) {
+    return (const uint32_t *)tk_bundle_at(b, b->fact) + (size_t)which * b->nparam;
+}
+
+static const tk_bundle_image *image_of(const tk_bundle *b, uint32_t which, uint32_t cc) {
+    const tk_bundle_image *i = tk_bundle_at(b, b->image);
+    for (uint32_t k = 0; k < b->nimage; k++) {
+        if (i[k].variant == which && i[k].cc == cc) {
+            return &i[k];
+        }
+    }
+    return NULL;
+}
+
+// Where a kernel needs no maps nothing is promised for them, and there is no variant more.
+Test(ahead, variants_without_maps) {
+    env e = env_open(NULL);
+    const tk_bundle *b = e.bundle;
+    cr_expect_eq(b->nvariant, 4);
+    cr_expect_eq(b->nimage, 8);
+    for (uint32_t v = 0; v < b->nvariant; v++) {
+        cr_expect_eq(facts_of(b, v)[0] & TK_FACT_MAP, 0);
+    }
+    cr_expect_eq(the_backend.compiled, 8);
+    env_close(&e);
+}
+
+// One variant more, and a target without maps has no code more.
+Test(ahead, variants_with_maps) {
+    the_backend.maps = 1;
+    env e = env_open(NULL);
+    const tk_bundle *b = e.bundle;
+    static const uint32_t x[] = {31, 27, 11, 9, 0}, y[] = {15, 11, 11, 9, 0};
+    cr_assert_eq(b->nvariant, 5);
+    cr_expect_eq(b->nimage, 10);
+    cr_expect_eq(the_backend.compiled, 9);
+    for (uint32_t v = 0; v < 5; v++) {
+        cr_expect_eq(facts_of(b, v)[0], x[v], "variant %u", v);
+        cr_expect_eq(facts_of(b, v)[1], y[v], "variant %u", v); // has none
+        cr_expect_eq(image_of(b, v, 90)->nmap, v < 2);
+        cr_expect_eq(image_of(b, v, 80)->nmap, 0);
+    }
+    cr_expect_eq(image_of(b, 1, 80)->ptx, image_of(b, 2, 80)->ptx);
+    cr_expect_neq(image_of(b, 0, 80)->ptx, image_of(b, 1, 80)->ptx);
+    env_close(&e);
+}
+
+Test(ahead, maps) {
+    the_backend.maps = 2;
+    env e = env_open(NULL);
+    cr_assert_eq(tkc_device_open(e.g.context, "cuda", &e.g.device, NULL), TKC_OK);
+    given g = usual();
+    const fake_cuda_state *f = e.g.fake;
+    same_launch(&e, &g); // maps and all
+    cr_assert_eq(f->maps, 4);
+    cr_expect_eq(f->map[2].address, g.x.data);
+    cr_expect_eq(memcmp(&f->map[0], &f->map[2], 2 * sizeof f->map[0]), 0);
+    g.x.data = memory + 64;
+    same_launch(&e, &g);
+    cr_expect_eq(f->maps, 8);
+    g.x.stride[0] = 0; // none can be made of it
+    cr_expect_eq(run_it(&e, &g), TKC_OK, "%s", e.error.text);
+    cr_expect_eq(f->maps, 8);
+    g = usual();
+    rt_state *s = (rt_state *)(void *)&e.state;
+    atomic_load(&s->driver)->map_encode = NULL; // as before CUDA 12.0
+    cr_expect_eq(run_it(&e, &g), TKC_OK, "%s", e.error.text);
+    cr_expect_eq(f->maps, 8);
+    tkc_rt_unload(e.bundle, &e.state);
+    e.g.fake->major[0] = 8;
+    cr_expect_eq(run_it(&e, &g), TKC_OK, "%s", e.error.text);
+    cr_expect_eq(f->maps, 8);
+    env_close(&e);
+}
+
+Test(ahead, promised_maps) {
+    the_backend.maps = 2;
+    tkc_ahead_options o = {.size = sizeof o, .arch = both, .narch = 2, .mapped = true};
+    env e = env_open(&o);
+    cr_expect_eq(((const tk_bundle *)e.bundle)->nvariant, 1);
+    given g = usual();
+    cr_expect_eq(run_it(&e, &g), TKC_OK, "%s", e.error.text);
+    cr_expect_eq(e.g.fake->maps, 2);
+    g.x.stride[0] = 0;
+    cr_expect_eq(run_it(&e, &g), TKC_ERROR_LAUNCH);
+    cr_expect(strstr(e.error.text, "strides for tensor maps"), "%s", e.error.text);
+    g = usual();
+    rt_state *s = (rt_state *)(void *)&e.state;
+    atomic_load(&s->driver)->map_encode = NULL;
+    cr_expect_eq(run_it(&e, &g), TKC_ERROR_LAUNCH);
+    cr_expect_eq(e.g.fake->launch.count, 1);
+    cr_expect_eq(e.g.fake->pushed, 1); // the test's own
     env_close(&e);
 }
 
@@ -413,6 +511,7 @@ Test(ahead, code_for_the_gpu) {
 
 // Each call of the driver fails once: said, and nothing is left behind.
 Test(ahead, driver_failures) {
+    the_backend.maps = 2;
     env e = env_open(NULL);
     given g = usual();
     bool done = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device "cuda" on a fake driver: opening, launches, what they pass to the driver and what they do
 // not ask of it, prepared launches, memory.
+#include "runtime/cuda_abi.h"
 #include "tests/gpu_env.h"
 
 #include <criterion/criterion.h>
@@ -173,7 +174,8 @@ Test(cuda, parameters) {
     cr_expect_eq(b.sy, 1);
     cr_expect_eq(b.a, 3);
     cr_expect_eq(b.grid, 2);
-    const tk_tensor_facts all = TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR;
+    const tk_tensor_facts all =
+        TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR | TK_FACT_MAP;
     cr_expect_eq(the_backend.facts[0], TK_FACT_NEAR);
     cr_expect_eq(the_backend.facts[1], all);
     gpu_close(&e);
@@ -316,7 +318,9 @@ Test(cuda, specialisation_is_bounded) {
     }
     tkc_text t;
     cr_expect_eq(tkc_kernel_variant_text(e.kernel, 16, &t), TKC_OK); // the first
-#define ALL "last stride 1, aligned to 16 bytes, rows of whole 16 bytes, offsets of 32 bits"
+#define ALL                                                                                        \
+    "last stride 1, aligned to 16 bytes, rows of whole 16 bytes, offsets of 32 bits, "             \
+    "strides for tensor maps"
     cr_expect_str_eq(t.at, "cuda sm_90a: ; x: " ALL "; y: " ALL "; z: " ALL);
     tkc_text_free(&t);
     cr_expect_eq(tkc_kernel_variant_text(e.kernel, 0, &t), TKC_OK); // the last
@@ -456,6 +460,117 @@ Test(cuda, prepared_on_cpu) {
     tkc_arg wide = gpu_tensor(x, TKC_F64, 1, &(int64_t){5});
     cr_expect_eq(tkc_prepared_set(p, 0, &wide, NULL), TKC_ERROR_LAUNCH);
     cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    tkc_prepared_destroy(p);
+    gpu_close(&e);
+}
+
+// ---- Tensor maps
+
+static const char window[] =
+    "kernel window<B: int = 32>(x: in f16[K, M, N], y: out f16[M, N]) grid (i in cdiv(M, B)) {\n"
+    "    y[i * B +: B, 0 +: B] = x[0, i * B +: B, 0 +: B];\n"
+    "}\n";
+
+static void window_args(tkc_arg a[2]) {
+    char *m = (char *)room();
+    a[0] = gpu_tensor(m, TKC_F16, 3, (int64_t[]){2, 9, 40});
+    a[1] = gpu_tensor(m + 8192, TKC_F16, 2, (int64_t[]){9, 40});
+    a[0].tensor.stride[1] = 48;
+}
+
+static const fake_map *last_map(const gpu_env *e) {
+    return &e->fake->map[(e->fake->maps - 1) % FAKE_MAPS];
+}
+
+Test(cuda, maps) {
+    the_backend.maps = 2;
+    gpu_env e = gpu_open(FAKE_CUDA, window);
+    tkc_arg a[2];
+    window_args(a);
+    cr_assert_eq(gpu_launch(&e, a, 2, NULL), TKC_OK, "%s", gpu_said(&e));
+    cr_assert_eq(e.fake->maps, 2);
+    const fake_map *x = &e.fake->map[0], *y = &e.fake->map[1];
+    cr_expect_eq(x->type, 6);
+    cr_expect_eq(x->rank, 3);
+    cr_expect_eq(x->address, a[0].tensor.data);
+    cr_expect(x->dim[0] == 40 && x->dim[1] == 9 && x->dim[2] == 2);
+    cr_expect(x->stride[0] == 96 && x->stride[1] == 720);
+    cr_expect(x->box[0] == 32 && x->box[1] == 8 && x->box[2] == 9);
+    cr_expect(x->step[0] == 1 && x->step[1] == 1 && x->step[2] == 1);
+    cr_expect(x->interleave == 0 && x->swizzle == 3 && x->l2 == 2 && x->fill == 0);
+    cr_expect_eq(y->rank, 2);
+    cr_expect_eq(y->address, a[1].tensor.data);
+    // x's map 0, y's 128, then x 256: 8, 3 times 4, 3 times 8; y 304
+    cr_expect_eq(i64_at(&e, 256), (int64_t)(intptr_t)a[0].tensor.data);
+    cr_expect_eq(i64_at(&e, 304), (int64_t)(intptr_t)a[1].tensor.data);
+    cr_expect(i64_at(&e, 0) != 0 && i64_at(&e, 128) != 0 && i64_at(&e, 0) != i64_at(&e, 128));
+    gpu_close(&e);
+}
+
+// Where a map cannot be made of a tensor, or not on this GPU or by this driver, the code has none.
+Test(cuda, maps_that_cannot_be) {
+    the_backend.maps = 2;
+    gpu_env e = gpu_open(FAKE_CUDA, window);
+    tkc_arg a[2];
+    window_args(a);
+    a[0].tensor.stride[0] = 0; // all planes are one
+    cr_assert_eq(gpu_launch(&e, a, 2, NULL), TKC_OK, "%s", gpu_said(&e));
+    cr_expect_eq(e.fake->maps, 1);
+    cr_expect_eq(e.fake->map[0].rank, 2);
+    cr_expect_eq(the_backend.facts[0],
+                 TK_FACT_UNIT | TK_FACT_ALIGNED | TK_FACT_WHOLE | TK_FACT_NEAR);
+    e.context->gpu_driver->map_encode = NULL; // as before CUDA 12.0
+    window_args(a);
+    cr_assert_eq(gpu_launch(&e, a, 2, NULL), TKC_OK, "%s", gpu_said(&e));
+    cr_expect_eq(e.fake->maps, 1);
+    cr_expect_eq(the_backend.compiled, 2);
+    gpu_close(&e);
+    e = gpu_config(FAKE_CUDA);
+    e.fake->major[0] = 8;
+    gpu_program(&e, window);
+    cr_assert_eq(tkc_device_open(e.context, "cuda", &e.device, NULL), TKC_OK);
+    cr_assert_eq(gpu_launch(&e, a, 2, NULL), TKC_OK, "%s", gpu_said(&e));
+    cr_expect_eq(e.fake->maps, 1);
+    gpu_close(&e);
+}
+
+// Maps are made when arguments are set, not at each launch; a refused argument leaves them.
+Test(cuda, maps_of_prepared_launches) {
+    the_backend.maps = 1;
+    gpu_env e = gpu_open(FAKE_CUDA, window);
+    tkc_arg a[2];
+    window_args(a);
+    tkc_prepared *p = NULL;
+    cr_assert_eq(tkc_prepared_create(e.kernel, e.device, a, 2, &p, &e.report), TKC_OK);
+    cr_expect_eq(e.fake->maps, 1);
+    gpu_clear_log(e.fake);
+    e.fake->capturing = true;
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_str_eq(e.fake->log, LAUNCH LAUNCH);
+    e.fake->capturing = false;
+    const int64_t first = i64_at(&e, 0);
+    tkc_arg x = a[0];
+    x.tensor.data = (char *)x.tensor.data + 4096;
+    cr_expect_eq(tkc_prepared_set(p, 0, &x, NULL), TKC_OK);
+    cr_expect_eq(last_map(&e)->address, x.tensor.data);
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    const int64_t second = i64_at(&e, 0);
+    cr_expect_neq(first, second);
+    tkc_arg bad = a[0];
+    bad.tensor.stride[0] = 0;
+    cr_expect_eq(tkc_prepared_set(p, 0, &bad, &e.report), TKC_ERROR_LAUNCH);
+    cr_expect(strstr(gpu_said(&e), "strides for tensor maps"), "%s", gpu_said(&e));
+    tkc_report_destroy(e.report);
+    e.report = NULL;
+    e.fake->fail_name = "cuTensorMapEncodeTiled";
+    cr_expect_eq(tkc_prepared_set(p, 0, &a[0], &e.report), TKC_ERROR_DEVICE);
+    cr_expect(strstr(gpu_said(&e), "k.tk:1:1: error: kernel 'window' needs a tensor map of 'x': "
+                                   "CUDA_ERROR_UNKNOWN"),
+              "%s", gpu_said(&e));
+    e.fake->fail_name = NULL;
+    cr_expect_eq(tkc_prepared_launch(p, NULL, NULL), TKC_OK);
+    cr_expect_eq(i64_at(&e, 0), second);
     tkc_prepared_destroy(p);
     gpu_close(&e);
 }

@@ -75,6 +75,7 @@ static tkc_status use(gpu_env *e, tkc_report **r) {
 
 static gpu_env closed(bool debug) {
     gpu_env e = gpu_config(FAKE_CUDA);
+    the_backend.maps = 2;
     tkc_config_debug(e.config, debug);
     gpu_program(&e, text);
     return e;
@@ -114,6 +115,7 @@ Test(cuda_faults, every_driver_call_fails_once) {
 
 static tkc_status whole_life(budget *b, const char *fail, const char *cache, bool debug) {
     gpu_env e = gpu_config(FAKE_CUDA);
+    the_backend.maps = 2;
     tkc_config_debug(e.config, debug);
     tkc_config_allocator(e.config, budget_take, budget_give, b);
     tkc_config_cache(e.config, cache, 1 << 20);

@@ -95,6 +95,34 @@ Test(sim_device, runs_and_counts) {
     close_sim(s);
 }
 
+// The launch makes the simulator's own maps. From element 48 of 64 on there are 16, then zeros.
+Test(sim_device, maps) {
+    static const char ptx[] =
+        ".version 8.0\n.target sm_90a\n.address_size 64\n"
+        ".shared .align 1024 .b8 tile[128]; .shared .align 8 .b8 bar[8];\n"
+        ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 x, .param .u32 xn,\n"
+        " .param .u64 xs, .param .u64 y, .param .u32 yn, .param .u64 ys, .param .u32 g)\n"
+        ".reqntid 64\n{\n.reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+        "ld.param.u64 %d2, [y]; mov.b64 %d5, map; cvta.param.u64 %d5, %d5;\n"
+        "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, tile; mov.u32 %r3, bar;\n"
+        "@%p1 mbarrier.init.shared.b64 [%r3], 1; fence.mbarrier_init.release.cluster;\n"
+        "bar.sync 0; @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 128;\n"
+        "@%p1 cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        " [%r2], [%d5, {48}], [%r3];\n"
+        "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra W;\n"
+        "setp.lt.u32 %p3, %r1, 32; mad.lo.u32 %r4, %r1, 4, %r2;\n"
+        "mad.wide.u32 %d4, %r1, 4, %d2; @%p3 ld.shared.b32 %r5, [%r4];\n"
+        "@%p3 st.global.b32 [%d4], %r5; ret;\n}\n";
+    the_backend.maps = 1;
+    sim *s = open_sim(ptx);
+    memset(s->y, 0xff, sizeof s->y);
+    cr_assert_eq(run(s, 0), TKC_OK, "%s", gpu_said(&s->e));
+    for (int k = 0; k < 32; k++) {
+        cr_expect_eq(s->y[k], k < 16 ? (float)k + 48 : 0.0f, "%d: %g", k, (double)s->y[k]);
+    }
+    close_sim(s);
+}
+
 // As on every device: arguments may be replaced, and a refused one changes nothing.
 Test(sim_device, prepared) {
     sim *s = open_sim(PTX("ld.global.f32 %r2, [%d3];\nst.global.f32 [%d4], %r2;\n"));

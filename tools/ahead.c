@@ -50,7 +50,8 @@ static tkc_ahead *ahead_open(tool *t, session *lib, const ahead_request *r) {
                            .contiguous = r->contiguous,
                            .whole_rows = r->whole_rows,
                            .near = r->near,
-                           .unit_stride = r->unit_stride};
+                           .unit_stride = r->unit_stride,
+                           .mapped = r->mapped};
     tkc_ahead *a = NULL;
     tkc_report *report = NULL;
     tool_report(t, tkc_ahead_create(lib->context, &o, &a, &report), report);

@@ -12,7 +12,7 @@ typedef struct ahead_request {
     bool c;             // C source rather than an object file
     const char *header, *depfile;
     pair_list instance; // none: each kernel of the file, or the one that k names
-    bool contiguous, whole_rows, near, unit_stride;
+    bool contiguous, whole_rows, near, unit_stride, mapped;
 } ahead_request;
 
 void ahead_build(tool *t, session *lib, const ahead_request *r); // lib has its program

@@ -33,7 +33,7 @@ typedef struct emit_settings {
     int emit; // EMIT_...
     const char *after, *only, *output, *arch, *header, *depfile;
     pair_list instance;
-    bool locs, passes, contiguous, whole_rows, near, unit_stride;
+    bool locs, passes, contiguous, whole_rows, near, unit_stride, mapped;
 } emit_settings;
 
 static bool take_emit(tool *t, void *settings, const char *value) {
@@ -112,7 +112,8 @@ static tkc_compile_options compile_options(const emit_settings *s) {
                                  .contiguous = s->contiguous,
                                  .whole_rows = s->whole_rows,
                                  .near = s->near,
-                                 .unit_stride = s->unit_stride};
+                                 .unit_stride = s->unit_stride,
+                                 .mapped = s->mapped};
 }
 
 static void emit_kernel(tool *t, session *lib, const emit_settings *s) {
@@ -149,7 +150,8 @@ static void emit_source(tool *t, const emit_settings *s, const char *path) {
                                .contiguous = s->contiguous,
                                .whole_rows = s->whole_rows,
                                .near = s->near,
-                               .unit_stride = s->unit_stride};
+                               .unit_stride = s->unit_stride,
+                               .mapped = s->mapped};
             ahead_build(t, &lib, &r);
         } else if (s->emit == EMIT_AST) {
             tkc_text text = {NULL, 0};
@@ -197,6 +199,7 @@ static const char *gpu_flag(const emit_settings *s) {
            : s->whole_rows  ? "--whole-rows"
            : s->near        ? "--near"
            : s->unit_stride ? "--unit-stride"
+           : s->mapped      ? "--mapped"
                             : NULL;
 }
 
@@ -308,6 +311,9 @@ static const option options[] = {
      "for such whose last size is a multiple of 16 bytes only", NULL},
     {"--unit-stride", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, unit_stride),
      "for tensors with a last stride of 1 only, aligned or not", NULL},
+    {"--mapped", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, mapped),
+     "for such as --contiguous with at most 5 dimensions and strides above 0 only: tensor maps",
+     NULL},
     {"--near", NULL, OPTION_FLAG, NULL, offsetof(emit_settings, near),
      "for tensors without elements 2^31 from the first only: offsets of 32 bits", NULL},
     {"--after", NULL, OPTION_TEXT, "PASS", offsetof(emit_settings, after),

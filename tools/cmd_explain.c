@@ -10,7 +10,7 @@ typedef struct explain_settings {
     kernel_settings k;
     int format; // tkc_explain_format
     const char *arch, *gpu, *output;
-    bool contiguous, whole_rows, near, unit_stride;
+    bool contiguous, whole_rows, near, unit_stride, mapped;
 } explain_settings;
 
 static bool known_gpu(tool *t, const char *gpu) {
@@ -44,7 +44,8 @@ static void explain(tool *t, session *lib, const explain_settings *s) {
                                    .contiguous = s->contiguous,
                                    .whole_rows = s->whole_rows,
                                    .near = s->near,
-                                   .unit_stride = s->unit_stride};
+                                   .unit_stride = s->unit_stride,
+                                   .mapped = s->mapped};
     tkc_text text = {NULL, 0};
     tkc_report *report = NULL;
     tkc_status status =
@@ -90,6 +91,8 @@ static const option options[] = {
      "and a last size that is a multiple of 16 bytes", NULL},
     {"--unit-stride", NULL, OPTION_FLAG, NULL, offsetof(explain_settings, unit_stride),
      "tensors of unknown size have a last stride of 1, aligned or not", NULL},
+    {"--mapped", NULL, OPTION_FLAG, NULL, offsetof(explain_settings, mapped),
+     "they are as with --contiguous, with at most 5 dimensions and strides above 0", NULL},
     {"--near", NULL, OPTION_FLAG, NULL, offsetof(explain_settings, near),
      "and no elements 2^31 from the first", NULL},
     {"--output", "-o", OPTION_TEXT, "FILE", offsetof(explain_settings, output), "write there",
