@@ -14,9 +14,6 @@ static void unused(tk_bmod *b, tk_span at, const char *what, int64_t n) {
 static void note_loops(tk_bmod *b, const tk_xblock *block) {
     for (uint32_t i = 0; block && i < block->list.n; i++) {
         const tk_xs *s = block->list.at[i];
-        if (s->pipeline) {
-            unused(b, s->span, "pipeline", s->pipeline);
-        }
         if (s->unroll) {
             unused(b, s->span, "unroll", s->unroll);
         }

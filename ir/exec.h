@@ -42,6 +42,7 @@ typedef enum {
     TK_EXEC_ASSUME,  // an assume did not hold
     TK_EXEC_RACE,    // check mode: two programs wrote one element, or one read what another wrote
     TK_EXEC_STOPPED, // env->stop was set
+    TK_EXEC_STUCK,   // a ring was full or empty for ever: a fault of a pass
 } tk_exec_code;
 
 typedef struct tk_exec_fault {

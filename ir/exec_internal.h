@@ -125,6 +125,8 @@ void tk_plan_region(tk_planner *p, const tk_region *region);
 tk_place tk_plan_place(const tk_planner *p, tk_vid v);
 // A new step at the end of the list: `size` bytes that begin with a tk_step.
 void *tk_plan_step(tk_planner *p, size_t size, tk_exec_code (*run)(const tk_step *, tk_run *));
+// Memory that is never used for anything else.
+size_t tk_plan_own(tk_planner *p, size_t bytes);
 size_t tk_plan_temp(tk_planner *p, size_t bytes); // until the present op is done
 // The value made contiguous: itself, or a copy in a temporary.
 tk_place tk_plan_dense(tk_planner *p, tk_place x);
@@ -216,6 +218,12 @@ void tk_exec_emit_dot_scaled(tk_planner *p);
 void tk_exec_emit_philox(tk_planner *p);
 void tk_exec_emit_dim(tk_planner *p);
 void tk_exec_emit_program(tk_planner *p);
+void tk_exec_emit_ring(tk_planner *p);
+void tk_exec_emit_fetch(tk_planner *p);
+void tk_exec_emit_take(tk_planner *p);
+void tk_exec_emit_release(tk_planner *p);
+// What a load of p->op's view does, to a place.
+void tk_exec_emit_load_to(tk_planner *p, tk_place out);
 void tk_exec_emit_load(tk_planner *p);
 void tk_exec_emit_store(tk_planner *p);
 void tk_exec_emit_atomic(tk_planner *p);

@@ -187,9 +187,11 @@ static tk_exec_code run_store(const tk_step *h, tk_run *r) {
     return TK_EXEC_OK;
 }
 
-void tk_exec_emit_load(tk_planner *p) {
+void tk_exec_emit_load(tk_planner *p) { tk_exec_emit_load_to(p, tk_plan_place(p, p->op->res[0])); }
+
+void tk_exec_emit_load_to(tk_planner *p, tk_place out) {
     const tk_op *op = p->op;
-    mem_step plan = {.dtype = tk_plan_type(p, op->res[0])->dtype};
+    mem_step plan = {.dtype = out.dtype};
     uint32_t next = tk_mem_plan(p, &plan.m);
     plan.m.masked = op->at.masked;
     if (op->at.masked) {
@@ -199,7 +201,7 @@ void tk_exec_emit_load(tk_planner *p) {
     if (op->at.other) {
         plan.other = tk_mem_place(&plan.m, tk_plan_place(p, op->opnd[next++]));
     }
-    plan.value = tk_mem_place(&plan.m, tk_plan_place(p, op->res[0]));
+    plan.value = tk_mem_place(&plan.m, out);
     plan.some = PICK(load_some, plan.m.size);
     plan.scattered = PICK(gather, plan.m.size);
     mem_step *s = tk_plan_step(p, sizeof *s, run_load);

@@ -15,8 +15,7 @@ enum { ALIGN = 64 };
 
 static size_t round_up(size_t n) { return (n + (ALIGN - 1)) & ~(size_t)(ALIGN - 1); }
 
-// Memory that is never used for anything else.
-static size_t take_top(tk_planner *p, size_t bytes) {
+size_t tk_plan_own(tk_planner *p, size_t bytes) {
     const size_t off = p->top;
     p->top += round_up(bytes);
     if (p->top > p->limit && !p->too_large) {
@@ -35,7 +34,7 @@ static size_t take(tk_planner *p, size_t bytes) {
         }
     }
     if (!best) {
-        return take_top(p, need);
+        return tk_plan_own(p, need);
     }
     const size_t off = best->off;
     best->off += need;
@@ -86,7 +85,7 @@ static void give(tk_planner *p, size_t off, size_t bytes) {
 static size_t take_slot(tk_planner *p) {
     enum { SLOTS = 32 };
     if (p->slots == p->slot_end) {
-        p->slots = take_top(p, SLOTS * sizeof(uint64_t));
+        p->slots = tk_plan_own(p, SLOTS * sizeof(uint64_t));
         p->slot_end = p->slots + SLOTS * sizeof(uint64_t);
     }
     const size_t off = p->slots;
@@ -250,6 +249,10 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_STORE: tk_exec_emit_store(p); return;
     case TK_OP_ATOMIC_RMW:
     case TK_OP_ATOMIC_CAS: tk_exec_emit_atomic(p); return;
+    case TK_OP_RING: tk_exec_emit_ring(p); return;
+    case TK_OP_FETCH: tk_exec_emit_fetch(p); return;
+    case TK_OP_TAKE: tk_exec_emit_take(p); return;
+    case TK_OP_RELEASE: tk_exec_emit_release(p); return;
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS: tk_exec_emit_program(p); return;
     case TK_OP_ASSERT:
@@ -292,7 +295,7 @@ static void plan_op(tk_planner *p, const tk_op *op) {
     const tk_op *before = p->op;
     const uint32_t mark = p->temp.n;
     p->op = op;
-    const bool stores = op->code != TK_OP_CONST && op->code != TK_OP_IOTA;
+    const bool stores = op->code != TK_OP_CONST && op->code != TK_OP_IOTA && op->code != TK_OP_RING;
     for (uint32_t i = 0; i < op->nres && stores; i++) {
         tk_plan_store(p, op->res[i]);
     }
@@ -340,7 +343,7 @@ static void plan_kernel(tk_planner *p) {
     list_endings(p, tk_plan_live(p));
     tk_func_walk((tk_func *)(uintptr_t)f, find_iota, p); // changes nothing
     if (plan->niota > 0) {
-        plan->iota = take_top(p, (size_t)plan->niota * sizeof(int32_t));
+        plan->iota = tk_plan_own(p, (size_t)plan->niota * sizeof(int32_t));
     }
     p->op = NULL;
     plan->slot = TK_NEW_ARRAY(p->arena, size_t, f->params.n);

@@ -54,6 +54,7 @@ typedef enum {
     TK_FX_READ,
     TK_FX_WRITE,
     TK_FX_ATOMIC,
+    TK_FX_RING,
     TK_FX_CONTROL,
     TK_FX_DEBUG,
     TK_FX_CALL
@@ -87,6 +88,12 @@ typedef enum {
     TK_K_XCHG
 } tk_kindattr;
 
+// How a tile gets into a ring.
+typedef enum {
+    TK_HOW_ASYNC,  // each thread begins copies of up to 16 bytes, which go on by themselves
+    TK_HOW_TENSOR, // one thread begins tensor copies
+} tk_how;
+
 // Attributes. A missing integer attribute is its zero; `axis` is TK_AXIS_ALL where an op has none
 // written, and `shared` is -1. Which ones an op uses, tk_op_attrs says (the printer, parser and
 // verifier go by it).
@@ -104,6 +111,8 @@ typedef struct tk_attrs {
     int64_t pipeline, unroll;
     int64_t
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
+    int64_t slots;                     // ring
+    tk_how how;                        // fetch
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile
     const char *text;                  // assert, print (NULL: none)
@@ -137,6 +146,8 @@ enum { // bits of tk_op_attrs
     TK_A_SHOWN = 524288,
     TK_A_PART = 1048576,
     TK_A_STAGED = 2097152,
+    TK_A_SLOTS = 4194304,
+    TK_A_HOW = 8388608,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

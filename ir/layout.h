@@ -80,6 +80,8 @@ tk_layout tk_layout_placed(unsigned rank, const int64_t *dim, unsigned fast, uns
 bool tk_layout_is_placed(const tk_layout *l, unsigned bytes, tk_placed *out);
 // Where element number e lies: the place, in elements. Linear over bits.
 uint32_t tk_layout_place(const tk_layout *l, uint32_t e);
+// The layout of the same registers and threads into the places of `shared`, as of rank 1.
+tk_layout tk_layout_places(const tk_layout *threads, const tk_layout *shared);
 
 // ---- What ops do to layouts. Results are made valid again by dropping register bits that became
 

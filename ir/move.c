@@ -242,6 +242,10 @@ static void decide(tk_moving *m) {
 
 tk_moving tk_moving_between(const tk_layout *a, const tk_layout *b, tk_dtype t) {
     tk_moving m = {.bits = tk_layout_bits(a), .dtype = t, .nsrc = 1, .ndst = 1};
+    if (a->shared) {
+        m.work = TK_WORK_THREAD;
+        return m;
+    }
     m.src[0] = side(a, 0, 0, 0);
     m.dst[0] = side(b, 0, 0, 0);
     join(&m);
@@ -307,6 +311,10 @@ bool tk_moving_of(const tk_func *f, const tk_op *op, tk_moving *out) {
         return false;
     }
     out->dtype = tk_value_type(f, op->res[0])->dtype;
+    if (tk_value_layout(f, op->opnd[0])->shared) { // each thread reads what it needs
+        out->work = TK_WORK_THREAD;
+        return op->code == TK_OP_CONVERT;
+    }
     if (!sides(f, op, out)) {
         return false;
     }

@@ -54,7 +54,8 @@ typedef struct tk_moving {
 
 // False where the op is none of these.
 bool tk_moving_of(const tk_func *f, const tk_op *op, tk_moving *out);
-// From layout a to layout b of the same shape.
+// From layout a to layout b of the same shape. What lies in shared memory is read from there by
+// each thread; nothing else is said of that.
 tk_moving tk_moving_between(const tk_layout *a, const tk_layout *b, tk_dtype t);
 
 // What the functions of a lane move give.

@@ -69,6 +69,8 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_CAST:
     case TK_OP_BITCAST:
     case TK_OP_PHILOX:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_IF:
     case TK_OP_YIELD:
@@ -111,6 +113,10 @@ static unsigned structural_attrs(tk_opcode code) {
         return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | SHARED;
     case TK_OP_STORE:
         return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
+    case TK_OP_RING:
+        return TK_A_SLOTS | SHARED;
+    case TK_OP_FETCH:
+        return TK_A_INDEX | TK_A_HOW;
     case TK_OP_ATOMIC_RMW:
         return TK_A_KIND | ATOMIC;
     case TK_OP_ATOMIC_CAS:

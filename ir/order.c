@@ -42,6 +42,7 @@ static void use_memory(collector *c, const tk_op *op) {
             tk_vec_push(c->a, &c->first, u);
         }
         return;
+    case TK_FX_RING: // it has slots of its own and what keeps them in order
     case TK_FX_PURE:
     case TK_FX_CONTROL:
     case TK_FX_DEBUG:

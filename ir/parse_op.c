@@ -302,6 +302,14 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.shared);
     case TK_A_STAGED:
         return tk_irp_int(p, &o->at.staged);
+    case TK_A_SLOTS:
+        return tk_irp_int(p, &o->at.slots);
+    case TK_A_HOW:
+        if (!word(p, &tk_words_how, "a way", &i)) {
+            return false;
+        }
+        o->at.how = (tk_how)i;
+        return true;
     case TK_A_TEXT:
         return text(p, o);
     case TK_A_PRECISION:
@@ -348,6 +356,8 @@ static unsigned attr_named(const char *name) {
                {"text", TK_A_TEXT},
                {"shown", TK_A_SHOWN},
                {"staged", TK_A_STAGED},
+               {"slots", TK_A_SLOTS},
+               {"how", TK_A_HOW},
                {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {

@@ -94,6 +94,7 @@ static bool has_effect(const tk_op *op) {
         return op->code == TK_OP_WHILE;
     case TK_FX_WRITE:
     case TK_FX_ATOMIC:
+    case TK_FX_RING:
     case TK_FX_DEBUG:
     case TK_FX_CALL:
         break;

@@ -229,6 +229,10 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_PROGRAM_ID:
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_PRINT:
+    case TK_OP_RING:
+    case TK_OP_FETCH:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_YIELD:

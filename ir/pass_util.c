@@ -41,6 +41,7 @@ unsigned tk_op_effects(const tk_op *op) {
     case TK_FX_WRITE:
         has = TK_HAS_WRITE;
         break;
+    case TK_FX_RING:
     case TK_FX_ATOMIC:
         has = TK_HAS_READ | TK_HAS_WRITE;
         break;

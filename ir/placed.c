@@ -88,3 +88,18 @@ uint32_t tk_layout_place(const tk_layout *l, uint32_t e) {
     (void)tk_layout_find(l, e, 0, false, 0, false, &at);
     return at.reg;
 }
+
+tk_layout tk_layout_places(const tk_layout *threads, const tk_layout *shared) {
+    const int64_t n = (int64_t)1 << tk_layout_bits(shared);
+    tk_layout l = tk_layout_reshape(threads, 1, &n);
+    for (unsigned i = 0; i < l.regs; i++) {
+        l.reg[i] = tk_layout_place(shared, l.reg[i]);
+    }
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        l.lane[i] = tk_layout_place(shared, l.lane[i]);
+    }
+    for (unsigned i = 0; i < l.warps; i++) {
+        l.warp[i] = tk_layout_place(shared, l.warp[i]);
+    }
+    return l;
+}

@@ -222,6 +222,8 @@ static void attrs(printer *p, const tk_op *op) {
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);
     int_attr(p, "pipeline", has & TK_A_PIPELINE ? at->pipeline : 0, 0);
     int_attr(p, "unroll", has & TK_A_UNROLL ? at->unroll : 0, 0);
+    int_attr(p, "slots", has & TK_A_SLOTS ? at->slots : 0, 0);
+    word_attr(p, "how", &tk_words_how, has & TK_A_HOW ? at->how : 0);
     int_attr(p, "staged", has & TK_A_STAGED ? at->staged : 0, 0);
     int_attr(p, "shared", has & TK_A_SHARED ? at->shared : -1, -1);
     if ((has & TK_A_TEXT) && at->text) {

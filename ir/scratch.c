@@ -361,6 +361,47 @@ static void atomic(planner *p) {
     }
 }
 
+// ---- Rings --------------------------------------------------------------------------------------
+
+uint64_t tk_ring_slot_bytes(const tk_type *t) {
+    const uint64_t bytes = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
+    return (bytes + TK_PLACED_ALIGN - 1) / TK_PLACED_ALIGN * TK_PLACED_ALIGN;
+}
+
+static void ring(planner *p) {
+    parts(p, 1);
+    if (p->s.part) {
+        p->s.part[0] = 0;
+    }
+    p->s.nparts = 1;
+    p->s.align = TK_PLACED_ALIGN;
+    p->s.bytes = (uint64_t)p->op->at.slots * tk_ring_slot_bytes(tk_value_type(p->f, p->op->res[0]));
+}
+
+static bool uses_ring(const tk_op *op, tk_vid ring) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        if (op->opnd[i] == ring) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (uses_ring(x, ring)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+const tk_op *tk_ring_last(const tk_op *ring) {
+    const tk_op *last = ring;
+    for (const tk_op *op = ring->next; op; op = op->next) {
+        last = uses_ring(op, ring->res[0]) ? op : last;
+    }
+    return last;
+}
+
 // ---- The op -------------------------------------------------------------------------------------
 
 static void plan(planner *p) {
@@ -384,6 +425,9 @@ static void plan(planner *p) {
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
+    case TK_OP_FETCH:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_IF:
@@ -396,6 +440,9 @@ static void plan(planner *p) {
     case TK_OP_PRINT: // one thread takes room for the record and tells all where
         parts(p, 1);
         part(p, 1, TK_U64);
+        return;
+    case TK_OP_RING:
+        ring(p);
         return;
     case TK_OP_CONVERT:
     case TK_OP_CONCAT:
@@ -446,7 +493,7 @@ static void plan(planner *p) {
 }
 
 static tk_scratch plan_of(tk_arena *a, const tk_func *f, const tk_op *op) {
-    planner p = {.a = a, .f = f, .op = op};
+    planner p = {.a = a, .f = f, .op = op, .s = {.align = TK_SCRATCH_ALIGN}};
     if (!tk_op_in_combine(op)) {
         plan(&p);
         align(&p);

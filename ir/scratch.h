@@ -21,6 +21,7 @@ typedef enum {
 
 // An op's parts of its shared memory, in order:
 //   print                 where its record stands
+//   ring                  the slots, from its place in the program on until `tk_ring_last`
 //   convert, flip, slice, concat, interleave, deinterleave    the larger side (ir/move.h)
 //   atomics, load         the tile
 //   load, store, staged   the rows, each from the place in 16 bytes that it has in the tensor
@@ -37,6 +38,7 @@ typedef enum {
 typedef struct tk_scratch {
     tk_work work;
     uint64_t bytes; // 0 but for TK_WORK_SHARED
+    uint32_t align; // of where they start: a multiple of TK_SCRATCH_ALIGN
     uint32_t nparts;
     uint64_t *part; // where each starts
     uint32_t block; // dot: elements along K that are there at once
@@ -46,6 +48,13 @@ typedef struct tk_scratch {
 tk_scratch tk_scratch_of(tk_arena *a, const tk_func *f, const tk_op *op);
 // The bytes alone.
 uint64_t tk_scratch_bytes(const tk_func *f, const tk_op *op);
+
+// Bytes from slot to slot of a ring of tiles of type t.
+uint64_t tk_ring_slot_bytes(const tk_type *t);
+// The last op of the kernel's body that uses a ring, itself or in its regions. Until there no other
+// op may have the ring's memory.
+const tk_op *tk_ring_last(const tk_op *ring);
+enum { TK_RING_BARRIER_BYTES = 16 }; // of a slot, beside its ring's memory
 
 // reduce and arg_reduce. Plain: in each thread, then by shuffles between the lanes of `lanes`, then
 // through shared memory between the warps of `warps`. That needs bases that lie either on the axis

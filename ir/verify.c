@@ -166,7 +166,8 @@ static bool position(tk_verifier *v, const tk_op *op) {
                   "not in a grid")) {
         return false;
     }
-    bool writes = info->effect == TK_FX_WRITE || info->effect == TK_FX_ATOMIC;
+    bool writes =
+        info->effect == TK_FX_WRITE || info->effect == TK_FX_ATOMIC || info->effect == TK_FX_RING;
     return tk_vneed(v, !v->combine || !writes, "not in the function of a reduction or scan");
 }
 
@@ -194,7 +195,7 @@ static bool one_op(tk_verifier *v, const tk_op *op) {
             return false;
         }
     }
-    return tk_verify_op_types(v) && tk_verify_layouts(v);
+    return tk_verify_op_types(v) && tk_verify_in_shared(v) && tk_verify_layouts(v);
 }
 
 static void end_scope(tk_verifier *v, const tk_region *r) {

@@ -116,6 +116,9 @@ static bool access_fits(tk_verifier *v, const tk_type *tensor) {
     if (v->op->code == TK_OP_LOAD) {
         return tk_vneed(v, tensor->access & TK_IN, "reads an out tensor");
     }
+    if (v->op->code == TK_OP_FETCH) {
+        return tk_vneed(v, tensor->access == TK_IN, "the tensor may be written");
+    }
     if (v->op->code == TK_OP_STORE) {
         return tk_vneed(v, tensor->access & TK_OUT, "writes an in tensor");
     }
@@ -130,6 +133,17 @@ static bool staged(tk_verifier *v, const tk_type *view) {
                      "%lld rows in a tile of %lld elements", (long long)rows, (long long)n));
 }
 
+// The ring stands where the value of a store does.
+static bool fetch(tk_verifier *v, const tk_type *tensor) {
+    const tk_op *op = v->op, *ring = tk_value_def(v->f, op->opnd[op->nopnd - 1]);
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        if (!tk_vneed(v, op->at.index[d] >= 0, "index %u is a tile", d)) {
+            return false;
+        }
+    }
+    return tk_vneed(v, ring && ring->code == TK_OP_RING, "the last operand is no ring");
+}
+
 static bool access(tk_verifier *v) {
     const tk_op *op = v->op;
     bool masked = op->at.masked, other = op->code == TK_OP_LOAD && op->at.other;
@@ -141,7 +155,8 @@ static bool access(tk_verifier *v) {
     const tk_type *tensor = tk_vopnd(v, 0), *view;
     uint32_t k = 1u + tensor->rank;
     if (!tk_vneed(v, op->nopnd == k + values + masked + other, "%u operands", op->nopnd) ||
-        !access_fits(v, tensor) || !view_type(v, tensor, &view) || !staged(v, view)) {
+        !access_fits(v, tensor) || !view_type(v, tensor, &view) || !staged(v, view) ||
+        (op->code == TK_OP_FETCH && !fetch(v, tensor))) {
         return false;
     }
     for (uint32_t i = 0; i < values; i++) {

@@ -44,9 +44,12 @@ bool tk_vshape(tk_verifier *v, const tk_type *x, unsigned rank,
 // Operand and result types and attributes; ids, counts and the kinds of operands hold already.
 bool tk_verify_op_types(tk_verifier *v); // verify_op.c
 bool tk_verify_across(tk_verifier *v);   // verify_across.c: reductions, scans, sorting, products
-bool tk_verify_access(tk_verifier *v);   // verify_access.c: dim, load, store, atomics, call
-bool tk_verify_control(tk_verifier *v);  // verify_control.c: if, for, while, yield, return
-bool tk_verify_layouts(tk_verifier *v);  // verify_layout.c: layouts of an op's values, shared
+bool tk_verify_access(tk_verifier *v);   // verify_access.c: dim, load, store, atomics, fetch, call
+bool tk_verify_ring(tk_verifier *v);     // verify_ring.c: ring, take, release
+bool tk_verify_in_shared(
+    tk_verifier *v);                    // verify_ring.c: who takes tiles that lie in shared memory
+bool tk_verify_control(tk_verifier *v); // verify_control.c: if, for, while, yield, return
+bool tk_verify_layouts(tk_verifier *v); // verify_layout.c: layouts of an op's values, shared
 bool tk_verify_layout(tk_verifier *v, const tk_irvalue *x); // verify_layout.c: of one value
 bool tk_verify_order(tk_verifier *v);   // verify_order.c: barriers of v->f, at the staged level
 bool tk_verify_combine(tk_verifier *v); // verify_control.c: the region of reduce_fn and scan_fn

@@ -161,8 +161,8 @@ static bool shared(tk_verifier *v) {
                         (long long)bytes);
     }
     return tk_vneed(v, bytes > 0, "shared memory where none is needed") &&
-           tk_vneed(v, at >= 0 && at % TK_SCRATCH_ALIGN == 0, "shared memory at %lld",
-                    (long long)at) &&
+           tk_vneed(v, at >= 0 && at % tk_scratch_of(v->a, v->f, v->op).align == 0,
+                    "shared memory at %lld", (long long)at) &&
            tk_vneed(v, at <= v->m->shared && bytes <= v->m->shared - at,
                     "%lld bytes of shared memory at %lld, and the program has %lld",
                     (long long)bytes, (long long)at, (long long)v->m->shared);
@@ -224,6 +224,10 @@ static bool rule(tk_verifier *v) {
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
+    case TK_OP_RING:
+    case TK_OP_FETCH:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_YIELD:

@@ -306,8 +306,13 @@ bool tk_verify_op_types(tk_verifier *v) {
     case TK_OP_STORE:
     case TK_OP_ATOMIC_RMW:
     case TK_OP_ATOMIC_CAS:
+    case TK_OP_FETCH:
     case TK_OP_CALL:
         return tk_verify_access(v);
+    case TK_OP_RING:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
+        return tk_verify_ring(v);
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE:

@@ -182,6 +182,7 @@ static bool expand(plan *p, tk_part_node *x) {
     case TK_FX_PURE:
         break;
     case TK_FX_WRITE:
+    case TK_FX_RING:
     case TK_FX_CONTROL:
     case TK_FX_DEBUG:
     case TK_FX_CALL:

@@ -261,6 +261,26 @@ static void handed_on(across *a, const tk_scratch *x) {
     }
 }
 
+// Of a tile that lies in shared memory, from a multiple of the banks on.
+static void read_there(across *a) {
+    const tk_layout *l = tk_value_layout(a->f, a->op->res[0]);
+    const tk_dtype t = tk_value_type(a->f, a->op->res[0])->dtype;
+    const tk_layout places = tk_layout_places(l, tk_value_layout(a->f, a->op->opnd[0]));
+    const tk_run run = tk_run_of(&places, t);
+    const uint32_t size = (uint32_t)tk_dtype_size(t);
+    for (uint32_t w = 0; w < a->warps; w++) {
+        for (uint32_t r = 0; r < 1U << l->regs; r++) {
+            uint64_t at[LANES];
+            for (uint32_t lane = 0; lane < LANES; lane++) {
+                at[lane] = (uint64_t)tk_layout_eval(&places, r, lane, w) * size;
+            }
+            if (!(r & run.mask)) {
+                tk_count_wavefronts(&a->out.read, UINT32_MAX, at, size << run.n, true);
+            }
+        }
+    }
+}
+
 tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op *op,
                                 unsigned warps) {
     const tk_scratch s = tk_scratch_of(scratch, f, op);
@@ -268,7 +288,9 @@ tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op
     tk_moving m;
     a.base = op->at.shared > 0 ? (uint64_t)op->at.shared : 0;
     a.out.known = true;
-    if (tk_moving_of(f, op, &m)) {
+    if (op->code == TK_OP_CONVERT && tk_value_layout(f, op->opnd[0])->shared) {
+        read_there(&a);
+    } else if (tk_moving_of(f, op, &m)) {
         if (s.work == TK_WORK_SHARED) {
             move(&a, &m);
         }

@@ -2,6 +2,7 @@
 // The requests of global memory of an access, as the code of ptx/llvm_memory.c makes them. See
 // count.h.
 #include "lower/count_internal.h"
+#include "lower/ring.h"
 
 enum { LANES = 32, MOST_VECTOR = 16 };
 
@@ -134,6 +135,23 @@ static void fill(view *v, uint32_t reg, uint32_t warp, group *g) {
     }
 }
 
+// What threads copy into a ring: what is outside is nothing but written as 0, in the same request.
+static void count_fetch(view *v, const group *g, uint32_t reg, uint32_t warp) {
+    const unsigned n = v->p->vec;
+    const tk_layout places =
+        tk_layout_places(v->l, tk_value_layout(v->s->f, tk_view_value(v->s->f, v->op)));
+    const tk_op *ring = tk_value_def(v->s->f, tk_view_value(v->s->f, v->op));
+    const uint64_t base = ring->at.shared > 0 ? (uint64_t)ring->at.shared : 0;
+    uint64_t at[LANES];
+    uint32_t mask = 0;
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        at[lane] = base + (uint64_t)tk_layout_eval(&places, reg, lane, warp) * v->bytes;
+        mask |= (uint32_t)(!(lane & v->lane_copies) && !(warp & v->warp_copies)) << lane;
+    }
+    tk_count_sectors(&v->out.of, g->in[0], g->at[0], v->bytes * n);
+    tk_count_wavefronts(&v->out.shared, mask, at, v->bytes * n, false);
+}
+
 static void count_group(view *v, const group *g) {
     const unsigned n = v->p->vec;
     tk_count_sectors(&v->out.of, g->at_once, g->at[0], v->bytes * n);
@@ -149,14 +167,19 @@ static void enumerate(view *v) {
         for (uint32_t r = 0; r < regs; r += v->p->vec) {
             group g;
             fill(v, r, w, &g);
-            count_group(v, &g);
+            if (v->op->code == TK_OP_FETCH) {
+                count_fetch(v, &g, r, w);
+            } else {
+                count_group(v, &g);
+            }
         }
     }
 }
 
 static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p) {
     view v = {.s = s, .x = x, .op = op, .p = p, .param = p->param, .rank = p->rank};
-    v.l = tk_value_layout(s->f, tk_view_value(s->f, op));
+    v.l = op->code == TK_OP_FETCH ? tk_fetch_threads(x, op)
+                                  : tk_value_layout(s->f, tk_view_value(s->f, op));
     v.axes = tk_view_axes_of(s->f, op);
     v.bytes = (uint32_t)tk_dtype_size(tk_view_type(s->f, op)->dtype);
     strides(&v, x->facts ? x->facts[p->param] : 0);
@@ -175,6 +198,7 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
     } else {
         enumerate(&v);
     }
+    v.out.async = op->code == TK_OP_FETCH ? v.out.bytes : v.out.async;
     return v.out;
 }
 

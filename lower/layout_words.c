@@ -54,6 +54,10 @@ static void spread(tk_buf *b, const tk_layout *l, const uint32_t *basis, unsigne
 }
 
 void tk_layout_words(tk_buf *out, const tk_layout *l) {
+    if (l->shared) {
+        tk_buf_str(out, "in shared memory");
+        return;
+    }
     tk_buf_str(out, "elements a thread:");
     spread(out, l, l->reg, l->regs, true);
     tk_buf_str(out, "; lanes:");

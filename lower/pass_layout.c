@@ -19,6 +19,7 @@
 // of its own, in the one that the body gives it.
 #include "lower/lower.h"
 #include "lower/remake.h"
+#include "lower/ring.h"
 #include "lower/views.h"
 
 #include "ir/move.h"
@@ -43,7 +44,8 @@ typedef struct assign {
     tk_arena *a; // the module's: layouts stay
     shape_rule *rules;
     unsigned log_warps;
-    bool *any; // per value: no layout of its own (phase of wishes)
+    bool *any;           // per value: no layout of its own (phase of wishes)
+    TK_VEC(tk_vid) read; // by value that lies in shared memory: what was read of it; 0: nothing
     bool refused;
 } assign;
 
@@ -141,7 +143,7 @@ static void vote_op(void *user, tk_op *op) {
         r->from = r->from ? r->from : type_of(s, op->opnd[0]);
     }
     if (op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
-        op->code == TK_OP_ATOMIC_CAS) {
+        op->code == TK_OP_ATOMIC_CAS || op->code == TK_OP_FETCH) {
         vote(s, op);
     }
 }
@@ -511,11 +513,38 @@ static void extract(assign *s, tk_op *op) {
     }
 }
 
+// The tile v, which lies in shared memory, in registers: read where it begins to be there, once.
+static tk_vid out_of_shared(assign *s, tk_vid v) {
+    while (s->read.n <= v) {
+        tk_vec_push(s->c->scratch, &s->read, 0);
+    }
+    if (!s->read.at[v]) {
+        tk_op *def = s->f->value.at[v].def;
+        const tk_type *t = type_of(s, v);
+        tk_op *op = tk_op_new(s->f, TK_OP_CONVERT, def->loc, 1, &v, 1, &t, 0);
+        give(s, op->res[0], shape_layout(s, t));
+        tk_op_insert_before(def->next, op);
+        s->read.at[v] = op->res[0];
+    }
+    return s->read.at[v];
+}
+
+// Operands that lie in shared memory where the op works on registers.
+static void read_shared(assign *s, tk_op *op) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        const tk_layout *l = is_tile(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
+        if (l && l->shared && !tk_takes_shared(op, i)) {
+            op->opnd[i] = out_of_shared(s, op->opnd[i]);
+        }
+    }
+}
+
 // Every op of the list: a new one does not build before it is taught here.
 static void one(assign *s, tk_op *op) {
     if (!extents_fit(s, op)) {
         return;
     }
+    read_shared(s, op);
     switch (op->code) {
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
 #define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
@@ -575,6 +604,12 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_ATOMIC_CAS:
         view(s, op);
         return;
+    case TK_OP_RING:
+        give(s, op->res[0], keep(s, tk_ring_layout(s->f, op)));
+        return;
+    case TK_OP_TAKE:
+        give(s, op->res[0], layout_of(s, op->opnd[0]));
+        return;
     case TK_OP_IF:
         branch(s, op);
         return;
@@ -591,7 +626,9 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
     case TK_OP_CONVERT: // made here
-    case TK_OP_YIELD:   // its owner's
+    case TK_OP_FETCH:   // by all threads, of no tile but its ring's
+    case TK_OP_RELEASE:
+    case TK_OP_YIELD: // its owner's
     case TK_OP_RETURN:
     case TK_OP_BARRIER: // of a later level
     case TK_OP_CALL:    // none is left

@@ -159,6 +159,10 @@ static void one(tk_pad *p, tk_op *op) {
     case TK_OP_YIELD:
     case TK_OP_RETURN:
     case TK_OP_CONVERT: // of levels below
+    case TK_OP_RING:
+    case TK_OP_FETCH:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
     case TK_OP_BARRIER:
         break;
     case TK_OP_RESHAPE:

@@ -14,6 +14,9 @@
 // (see pending.h) go apart as long as the total costs nothing: as long as a multiprocessor holds as
 // many programs as it would with the least total, which is that of the largest op. Larger ops are
 // placed first, each at the lowest place that has the fewest of those it meets.
+//
+// A ring has its bytes until it is last used, and no op there may have any of them. What comes
+// behind may. Rings, and what runs while one is in use, are placed before all others.
 #include "lower/lower.h"
 #include "lower/pending.h"
 
@@ -24,9 +27,11 @@
 typedef struct area {
     tk_op *op;
     int64_t bytes, at;
+    int64_t align;
     bool placed;
     uint32_t order;
     TK_VEC(struct area *) meets;
+    TK_VEC(struct area *) apart; // must be, as one is a ring that lives while the other runs
 } area;
 
 typedef struct share {
@@ -53,13 +58,14 @@ static area *area_of(const share *s, const tk_op *op) {
 
 static void collect(void *user, tk_op *op) {
     share *s = user;
-    const uint64_t bytes = tk_scratch_bytes(s->f, op);
+    const tk_scratch scratch = tk_scratch_of(s->c->scratch, s->f, op);
     op->at.shared = -1;
-    if (bytes > 0) {
+    if (scratch.bytes > 0) {
         TK_CHECK(s->c->m->arena, (tk_op_attrs(op->code) & TK_A_SHARED) != 0);
         area *x = TK_NEW(s->c->scratch, area);
         x->op = op;
-        x->bytes = (int64_t)bytes;
+        x->bytes = (int64_t)scratch.bytes;
+        x->align = scratch.align;
         x->order = s->all.n;
         tk_vec_push(s->c->scratch, &s->all, x);
     }
@@ -124,6 +130,69 @@ static int64_t budget(const tk_target *t, int64_t least, int64_t warps) {
     return all / (programs > 0 ? programs : 1) / TK_SCRATCH_ALIGN * TK_SCRATCH_ALIGN - KEPT;
 }
 
+// ---- Rings --------------------------------------------------------------------------------------
+
+typedef struct lives {
+    share *s;
+    area *ring;
+} lives;
+
+static void keep_apart(void *user, tk_op *op) {
+    lives *l = user;
+    area *x = area_of(l->s, op);
+    if (x && x != l->ring) {
+        tk_vec_push(l->s->c->scratch, &l->ring->apart, x);
+        tk_vec_push(l->s->c->scratch, &x->apart, l->ring);
+    }
+}
+
+// Bytes of the rings' barriers, which are not among the program's.
+static int64_t rings(share *s) {
+    int64_t barriers = 0;
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        tk_op *op = s->all.at[i]->op;
+        if (op->code != TK_OP_RING) {
+            continue;
+        }
+        lives l = {s, s->all.at[i]};
+        const tk_op *last = tk_ring_last(op);
+        barriers += op->at.slots * TK_RING_BARRIER_BYTES;
+        for (tk_op *x = op; x != last;) {
+            x = x->next;
+            tk_op_walk(x, keep_apart, &l);
+        }
+    }
+    // What a program has of its own begins behind them.
+    return (barriers + TK_PLACED_ALIGN - 1) / TK_PLACED_ALIGN * TK_PLACED_ALIGN;
+}
+
+// Whether one that must be apart lies there.
+static bool taken(const area *x, int64_t at) {
+    for (uint32_t i = 0; i < x->apart.n; i++) {
+        const area *y = x->apart.at[i];
+        if (y->placed && y->at < at + x->bytes && at < y->at + y->bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t aligned(const area *x, int64_t at) {
+    return (at + x->align - 1) / x->align * x->align;
+}
+
+// The lowest place that is not taken.
+static int64_t lowest(const area *x) {
+    int64_t at = INT64_MAX;
+    at = taken(x, 0) ? at : 0;
+    for (uint32_t i = 0; i < x->apart.n && at > 0; i++) {
+        const area *y = x->apart.at[i];
+        const int64_t behind = aligned(x, y->at + y->bytes);
+        at = y->placed && behind < at && !taken(x, behind) ? behind : at;
+    }
+    return at;
+}
+
 // How many of those it meets lie there.
 static uint32_t on_top(const area *x, int64_t at) {
     uint32_t n = 0;
@@ -134,14 +203,14 @@ static uint32_t on_top(const area *x, int64_t at) {
     return n;
 }
 
-// At 0 or behind one that it meets.
+// At the lowest place or behind one that it meets.
 static void place(area *x, int64_t most) {
-    uint32_t least = on_top(x, 0);
-    x->at = 0;
+    x->at = lowest(x);
+    uint32_t least = on_top(x, x->at);
     for (uint32_t i = 0; i < x->meets.n; i++) {
         const area *y = x->meets.at[i];
-        const int64_t at = y->at + y->bytes;
-        if (!y->placed || at + x->bytes > most) {
+        const int64_t at = aligned(x, y->at + y->bytes);
+        if (!y->placed || at + x->bytes > most || taken(x, at)) {
             continue;
         }
         const uint32_t n = on_top(x, at);
@@ -158,16 +227,28 @@ static int larger_first(const void *x, const void *y) {
     return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->order > b->order ? 1 : -1;
 }
 
-static bool fits(share *s, const area *x, const tk_target *t) {
-    if (x->bytes <= (int64_t)t->shared_max) {
+static bool fits(share *s, const area *x, int64_t bytes, const tk_target *t) {
+    if (bytes <= (int64_t)t->shared_max) {
         return true;
     }
     tk_gpu_refuse(s->c->diags, s->c->m, t, x->op,
                   tk_format(s->c->diags->arena,
                             "it needs %lld bytes of shared memory, of which %s has %u for a "
                             "program: use a smaller tile",
-                            (long long)x->bytes, t->name, t->shared_max));
+                            (long long)bytes, t->name, t->shared_max));
     return false;
+}
+
+static void give_places(share *s, int64_t most) {
+    tk_module *m = s->f->module;
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        area *x = s->all.at[i];
+        if (!x->placed) {
+            place(x, most);
+        }
+        x->op->at.shared = x->at;
+        m->shared = x->at + x->bytes > m->shared ? x->at + x->bytes : m->shared;
+    }
 }
 
 static void function(share *s, const tk_target *t) {
@@ -180,18 +261,20 @@ static void function(share *s, const tk_target *t) {
     index_areas(s);
     const tk_pending_opts o = {.meet = meet, .user = s};
     (void)tk_barriers_needed(s->c->scratch, s->f, &o);
+    const int64_t barriers = rings(s);
     qsort(s->all.at, s->all.n, sizeof(area *), larger_first);
-    if (!fits(s, s->all.at[0], t)) {
-        return;
-    }
-    tk_module *m = s->f->module;
-    const int64_t most = budget(t, s->all.at[0]->bytes, m->attrs.warps);
+    int64_t least = s->all.at[0]->bytes;
     for (uint32_t i = 0; i < s->all.n; i++) {
         area *x = s->all.at[i];
-        place(x, most);
-        x->op->at.shared = x->at;
-        m->shared = x->at + x->bytes > m->shared ? x->at + x->bytes : m->shared;
+        if (x->apart.n > 0) {
+            place(x, 0);
+            least = x->at + x->bytes > least ? x->at + x->bytes : least;
+        }
+        if (!fits(s, x, x->apart.n ? x->at + x->bytes + barriers : x->bytes, t)) {
+            return;
+        }
     }
+    give_places(s, budget(t, least, s->f->module->attrs.warps));
     note_total(s);
 }
 

@@ -26,6 +26,8 @@
          "before layouts, so that nothing dead is converted")                                      \
     PASS(reverse, TK_TAKES_TILE, "runs loops that read again what was read before the other way",  \
          "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
+    PASS(ring, TK_TAKES_TILE, "loads tiles of loops ahead, into rings in shared memory",           \
+         "behind chunk, which makes the loops as they will be; before layouts: it makes ops")      \
     PASS(stage, TK_TAKES_TILE, "moves rows that are not aligned through shared memory",            \
          "before layouts, which then need not suit the tensor")                                    \
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \

@@ -6,6 +6,7 @@
 #include "ir/pass_util.h"
 #include "lower/count.h"
 #include "lower/record_internal.h"
+#include "lower/ring.h"
 #include "lower/stage.h"
 #include "lower/views.h"
 #include "lower/walk.h"
@@ -77,7 +78,7 @@ static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
     const uint64_t units = c.read.units + c.written.units, least = c.read.least + c.written.least;
     number(r, n, "shuffles", c.shuffles * by);
     number(r, n, "barriers", c.barriers * by);
-    if (bytes) {
+    if (bytes || c.read.requests) {
         number(r, n, "requests", (double)(c.read.requests + c.written.requests) * by);
         number(r, n, "wavefronts", (double)units * by);
         number(r, n, "least wavefronts", (double)least * by);
@@ -174,12 +175,16 @@ static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
 
 // What a staged access does with shared memory.
 static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, const amount *all) {
-    const char *how = tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
-    tk_note_rec *n = note(r, op, "staging", TK_NOTE_INFO,
-                          tk_format(r->f->module->notes.arena,
-                                    "'%s': rows as they lie in the tensor, %s and their ends "
-                                    "element by element",
-                                    tk_op_info(op->code)->name, how));
+    const bool ring = op->code == TK_OP_FETCH;
+    const char *how =
+        !ring && tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
+    tk_note_rec *n =
+        note(r, op, "staging", TK_NOTE_INFO,
+             ring ? "'fetch': into the ring, by copies that each thread begins"
+                  : tk_format(r->f->module->notes.arena,
+                              "'%s': rows as they lie in the tensor, %s and their ends "
+                              "element by element",
+                              tk_op_info(op->code)->name, how));
     record_memory(r, op, n);
     if (r->o->counts) {
         times(r, n);
@@ -224,7 +229,9 @@ static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
 
 static void record_access(tk_recorder *r, const tk_op *op) {
     const tk_vid v = tk_view_value(r->f, op);
-    const tk_view_plan p = tk_view_plan_of(r->x, op, tk_value_layout(r->f, v));
+    const tk_layout *l =
+        op->code == TK_OP_FETCH ? tk_fetch_threads(r->x, op) : tk_value_layout(r->f, v);
+    const tk_view_plan p = tk_view_plan_of(r->x, op, l);
     tk_note_rec *n = tk_view_note(&r->f->module->notes, r->f, op, &p);
     amount one = {.moved = 0}, all = one;
     n->loc = op->loc;
@@ -233,8 +240,42 @@ static void record_access(tk_recorder *r, const tk_op *op) {
         times(r, n);
         count_access(r, op, &p, n, &one, &all);
     }
-    if (op->at.staged) {
+    if (op->at.staged || op->code == TK_OP_FETCH) {
         record_staging(r, op, &one, &all);
+    }
+}
+
+static void record_ring(const tk_recorder *r, const tk_op *op) {
+    tk_note_rec *n = note(r, op, "ring", TK_NOTE_INFO, "tiles on their way, in shared memory");
+    number(r, n, "slots", (double)op->at.slots);
+    (void)record_memory(r, op, n);
+}
+
+typedef struct fetch_of {
+    tk_vid ring;
+    const tk_op *loop, *fetch;
+} fetch_of;
+
+static void find_fetch(void *user, tk_op *op) {
+    fetch_of *s = user;
+    if (op->code == TK_OP_FETCH && op->opnd[op->nopnd - 1] == s->ring) {
+        s->fetch = op;
+    }
+}
+
+// A tile is fetched for each that is taken: that of this iteration is read as the fetch in the loop
+// reads one `slots` - 1 iterations later.
+static void record_taken(tk_recorder *r, const tk_op *op) {
+    fetch_of s = {.ring = op->opnd[0], .loop = op->in->owner};
+    int64_t step = 0;
+    if (s.loop) {
+        tk_op_walk((tk_op *)(uintptr_t)s.loop, find_fetch, &s); // changes nothing
+    }
+    if (s.fetch && tk_sample_int(&r->sample, s.loop->opnd[2], 0, &step)) {
+        r->sample.ahead = s.loop;
+        r->sample.by = step * (tk_value_def(r->f, s.ring)->at.slots - 1);
+        record_access(r, s.fetch);
+        r->sample.ahead = NULL;
     }
 }
 
@@ -309,8 +350,10 @@ static void record_move(tk_recorder *r, const tk_op *op, const tk_moving *m) {
     tk_notes *notes = &r->f->module->notes;
     const char *name = tk_op_info(op->code)->name;
     const char *type = tk_type_text(notes->arena, tk_value_type(r->f, op->res[0]));
+    const tk_layout *from = tk_value_layout(r->f, op->opnd[0]);
     tk_note_rec *n = note(r, op, "move", TK_NOTE_INFO,
-                          tk_format(notes->arena, "'%s' to %s %s", name, type, how_moved(m)));
+                          tk_format(notes->arena, "'%s' to %s %s", name, type,
+                                    from->shared ? "reads it from shared memory" : how_moved(m)));
     if (m->work != TK_WORK_THREAD) {
         number(r, n, "cost", m->cost);
     }
@@ -363,12 +406,38 @@ static double trips_of(tk_recorder *r, const tk_op *op) {
                : 1;
 }
 
+// The loop that fills a ring at first.
+static bool fetches(const tk_op *loop) {
+    const tk_op *x = loop->reg[0]->first;
+    while (x && x->code != TK_OP_IF) {
+        x = x->next;
+    }
+    return x && x->reg[0]->first && x->reg[0]->last->prev &&
+           x->reg[0]->last->prev->code == TK_OP_FETCH;
+}
+
 static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
+    fetch_of s = {.loop = op};
+    for (const tk_op *x = op->reg[op->nreg - 1]->first; x; x = x->next) {
+        s.ring = x->code == TK_OP_TAKE ? x->opnd[0] : s.ring;
+    }
+    if (!s.ring && op->code == TK_OP_FOR && fetches(op)) {
+        return;
+    }
+    if (s.ring) {
+        tk_note_rec *n = note(r, op, "loop", TK_NOTE_DONE,
+                              "the loop's tiles are on their way before the iterations that use "
+                              "them");
+        number(r, n, "stages", (double)tk_value_def(r->f, s.ring)->at.slots);
+        if (trips >= 0) {
+            number(r, n, "iterations", trips);
+        }
+        return;
+    }
     const bool asked = op->at.pipeline > 1;
     tk_note_rec *n =
         note(r, op, "loop", asked ? TK_NOTE_MISSED : TK_NOTE_INFO,
-             asked ? "the loop reads each iteration's tiles in it, not ahead as 'pipeline' asks: "
-                     "loads are not staged yet"
+             asked ? "the loop reads each iteration's tiles in it, not ahead as 'pipeline' asks"
                    : "the loop reads each iteration's tiles in it");
     number(r, n, "stages", 1);
     if (asked) {
@@ -383,6 +452,7 @@ static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
 static void see_largest(tk_recorder *r, const tk_op *op) {
     for (uint32_t i = 0; i < op->nres; i++) {
         const tk_layout *l = tk_value_layout(r->f, op->res[i]);
+        l = l && !l->shared ? l : NULL;
         const unsigned bits = l ? tk_dtype_bits(tk_value_type(r->f, op->res[i])->dtype) : 0;
         const uint64_t words = l ? (((uint64_t)bits << l->regs) + 31) / 32 : 0;
         if (words > r->largest_words) {
@@ -413,9 +483,13 @@ static void record_op(tk_recorder *r, const tk_op *op) {
     see_largest(r, op);
     if (tk_op_is_access(op)) {
         record_access(r, op);
+    } else if (op->code == TK_OP_TAKE) {
+        record_taken(r, op);
     }
     if (tk_moving_of(r->f, op, &m)) {
         record_move(r, op, &m);
+    } else if (op->code == TK_OP_RING) {
+        record_ring(r, op);
     } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged)) {
         record_across(r, op);
     }

@@ -8,9 +8,10 @@
 void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes, double by_all) {
     tk_moved *m = &r->moved[param];
     m->read += op->code != TK_OP_STORE ? bytes : 0;
-    m->written += op->code != TK_OP_LOAD ? bytes : 0;
+    const bool reads = op->code == TK_OP_LOAD || op->code == TK_OP_FETCH;
+    m->written += reads ? 0 : bytes;
     m->read_by_all += op->code != TK_OP_STORE ? by_all : 0;
-    m->written_by_all += op->code != TK_OP_LOAD ? by_all : 0;
+    m->written_by_all += reads ? 0 : by_all;
     m->unknown = m->unknown || r->times < 0;
 }
 

@@ -136,14 +136,20 @@ static bool of_region(tk_sample *s, const tk_irvalue *x, tk_const *out) {
         return false;
     }
     int64_t from, step, trips;
-    if (!s->last) {
+    const int64_t less = loop == s->ahead && x->index == 0 ? s->by : 0;
+    if (!s->last && less == 0) {
         return find(s, loop->opnd[x->index ? 2 + x->index : 0], 0, out);
+    }
+    if (!s->last) {
+        const bool known = find_int(s, loop->opnd[0], &from);
+        *out = tk_const_i64(x->type->dtype, from - less);
+        return known;
     }
     if (!trips_of(s, loop, &trips) || trips == 0 || !find_int(s, loop->opnd[0], &from) ||
         !find_int(s, loop->opnd[2], &step)) {
         return false;
     }
-    *out = tk_const_i64(x->type->dtype, from + (trips - 1) * step);
+    *out = tk_const_i64(x->type->dtype, from + (trips - 1) * step - less);
     return true;
 }
 

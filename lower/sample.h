@@ -13,8 +13,10 @@
 
 typedef struct tk_sample {
     const tk_func *f;
-    const int64_t *size;          // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
-    bool last;                    // iterations are the last ones
+    const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
+    bool last;           // iterations are the last ones
+    const tk_op *ahead;  // a loop whose index is taken to be `by` less; NULL: none
+    int64_t by;
     int64_t program[TK_MAX_GRID]; // its number along each axis of the grid
     unsigned steps;               // that are left to find one value: what takes more is not known
 } tk_sample;

@@ -10,7 +10,7 @@ enum { KB = 1024, THREADS_MAX = 1024 };
 
 // In rising order of compute capability; of two with the same, the one with more features last.
 static const tk_target targets[] = {
-    {"sm_80", 80, "+ptx70", 163 * KB, THREADS_MAX, 2048, 32, false, false},
+    {"sm_80", 80, "+ptx71", 163 * KB, THREADS_MAX, 2048, 32, false, false},
     {"sm_86", 86, "+ptx71", 99 * KB, THREADS_MAX, 1536, 16, false, false},
     {"sm_89", 89, "+ptx78", 99 * KB, THREADS_MAX, 1536, 24, false, false},
     {"sm_90", 90, "+ptx78", 227 * KB, THREADS_MAX, 2048, 32, true, false},

@@ -111,7 +111,8 @@ static void mask(plan *p) {
 }
 
 static const char *no_vector(const plan *p, tk_tensor_facts facts) {
-    bool moves = p->op->code == TK_OP_LOAD || p->op->code == TK_OP_STORE;
+    bool moves =
+        p->op->code == TK_OP_LOAD || p->op->code == TK_OP_STORE || p->op->code == TK_OP_FETCH;
     if (!moves) {
         return "atomics take one element";
     }
@@ -166,7 +167,10 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
 // ---- Notes
 
 static const char *done_to(const tk_op *op) {
-    return op->code == TK_OP_LOAD ? "read" : op->code == TK_OP_STORE ? "written" : "changed";
+    return op->code == TK_OP_FETCH   ? "read ahead"
+           : op->code == TK_OP_LOAD  ? "read"
+           : op->code == TK_OP_STORE ? "written"
+                                     : "changed";
 }
 
 static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
@@ -194,8 +198,8 @@ static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
 static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const tk_layout *l = tk_value_layout(f, tk_view_value(f, op));
     const size_t bytes = a->vec * tk_dtype_size(tk_view_type(f, op)->dtype);
-    if (op->at.staged) {
-        return true;
+    if (op->at.staged || op->code == TK_OP_FETCH) {
+        return op->at.staged || bytes == MOST_BYTES;
     }
     const bool atomic = op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
     return !l || atomic || (a->aligned && (bytes == MOST_BYTES || a->vec == 1U << l->regs));

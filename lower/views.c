@@ -38,7 +38,9 @@ uint32_t tk_layout_register(const tk_layout *of, uint32_t e) {
 
 tk_vid tk_view_value(const tk_func *f, const tk_op *op) {
     // Of a store after the tensor and its indices.
-    return op->code == TK_OP_STORE ? op->opnd[1 + tk_value_type(f, op->opnd[0])->rank] : op->res[0];
+    return op->code == TK_OP_STORE || op->code == TK_OP_FETCH
+               ? op->opnd[1 + tk_value_type(f, op->opnd[0])->rank]
+               : op->res[0];
 }
 
 const tk_type *tk_view_type(const tk_func *f, const tk_op *op) {

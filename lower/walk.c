@@ -320,6 +320,9 @@ static void look(void *user, tk_op *op) {
     case TK_FX_ATOMIC:
         s->why = "it has atomics";
         return;
+    case TK_FX_RING:
+        s->why = "what it reads is on its way already";
+        return;
     case TK_FX_DEBUG:
         s->why = "it prints or checks";
         return;

@@ -40,7 +40,7 @@ LLVMValueRef tk_emit_mbarrier_new(tk_emit *e) {
 
 void tk_emit_mbarrier_init(tk_emit *e, LLVMValueRef bar, unsigned arrivals) {
     LLVMValueRef arg[2] = {bar, tk_emit_i32(e, arrivals)};
-    act(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}", 2, arg);
+    act(e, "mbarrier.init.shared.b64 [$0], $1;", "r,r,~{memory}", 2, arg);
 }
 
 void tk_emit_mbarrier_expect(tk_emit *e, LLVMValueRef bar, LLVMValueRef bytes) {
@@ -49,20 +49,49 @@ void tk_emit_mbarrier_expect(tk_emit *e, LLVMValueRef bar, LLVMValueRef bytes) {
 }
 
 void tk_emit_mbarrier_arrive(tk_emit *e, LLVMValueRef bar) {
-    act(e, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", 1, &bar);
+    act(e, "{\n\t.reg .b64 %state;\n\tmbarrier.arrive.shared.b64 %state, [$0];\n\t}", "r,~{memory}",
+        1, &bar);
 }
 
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar) {
-    static const char text[] = "{\n\t.reg .pred %there;\n\t"
-                               "mbarrier.try_wait.parity.shared::cta.b64 %there, [$1], 0;\n\t"
-                               "selp.b32 $0, 1, 0, %there;\n\t}";
+    tk_emit_mbarrier_wait_parity(e, bar, tk_emit_i32(e, 0));
+}
+
+void tk_emit_mbarrier_wait_parity(tk_emit *e, LLVMValueRef bar, LLVMValueRef parity) {
+    static const char try_text[] = "{\n\t.reg .pred %there;\n\t"
+                                   "mbarrier.try_wait.parity.shared.b64 %there, [$1], $2;\n\t"
+                                   "selp.b32 $0, 1, 0, %there;\n\t}";
+    static const char test_text[] = "{\n\t.reg .pred %there;\n\t"
+                                    "mbarrier.test_wait.parity.shared.b64 %there, [$1], $2;\n\t"
+                                    "selp.b32 $0, 1, 0, %there;\n\t}";
+    const char *text = e->target->cc >= 90 ? try_text : test_text;
+    LLVMValueRef arg[2] = {bar, parity};
     LLVMBasicBlockRef wait = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "wait");
     LLVMBasicBlockRef there = LLVMAppendBasicBlockInContext(e->ctx, e->fn, "there");
     LLVMBuildBr(e->b, wait);
     LLVMPositionBuilderAtEnd(e->b, wait);
-    LLVMValueRef x = tk_emit_asm(e, tk_ll_int(e, 32), text, "=r,r,~{memory}", 1, &bar);
+    LLVMValueRef x = tk_emit_asm(e, tk_ll_int(e, 32), text, "=r,r,r,~{memory}", 2, arg);
     LLVMBuildCondBr(e->b, tk_ll_is(e, x, 0), wait, there);
     LLVMPositionBuilderAtEnd(e->b, there);
+}
+
+void tk_emit_mbarrier_init_fence(tk_emit *e) {
+    act(e, "fence.mbarrier_init.release.cluster;", "~{memory}", 0, NULL);
+}
+
+// ---- Copies by threads --------------------------------------------------------------------------
+
+void tk_emit_async_copy(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, unsigned bytes,
+                        LLVMValueRef inside) {
+    LLVMValueRef arg[3] = {shared, global, inside};
+    const char *way = bytes == 16 ? "cg" : "ca"; // past the first cache where that can be
+    const char *text = tk_format(e->arena, "cp.async.%s.shared.global [$0], [$1], %u%s;", way,
+                                 bytes, inside ? ", $2" : "");
+    act(e, text, inside ? "r,l,r,~{memory}" : "r,l,~{memory}", inside ? 3 : 2, arg);
+}
+
+void tk_emit_async_arrive(tk_emit *e, LLVMValueRef bar) {
+    act(e, "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}", 1, &bar);
 }
 
 // ---- Copies -------------------------------------------------------------------------------------

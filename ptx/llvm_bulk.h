@@ -20,6 +20,16 @@ void tk_emit_mbarrier_expect(tk_emit *e, LLVMValueRef bar, LLVMValueRef bytes);
 void tk_emit_mbarrier_arrive(tk_emit *e, LLVMValueRef bar);
 // Until all have arrived and all bytes are there.
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar);
+// Until the phase of that parity (i32) is over. From sm_80 on, as what follows.
+void tk_emit_mbarrier_wait_parity(tk_emit *e, LLVMValueRef bar, LLVMValueRef parity);
+// What one thread made ready becomes visible to copies. From sm_90 on.
+void tk_emit_mbarrier_init_fence(tk_emit *e);
+
+// A copy of 4, 8 or 16 bytes by one thread (cp.async), of which `inside` (i32; NULL: all) are read
+// and the others become 0. The thread arrives at the barrier when those that it began are done.
+void tk_emit_async_copy(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, unsigned bytes,
+                        LLVMValueRef inside);
+void tk_emit_async_arrive(tk_emit *e, LLVMValueRef bar);
 
 void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLVMValueRef bytes,
                        LLVMValueRef bar);

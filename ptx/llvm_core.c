@@ -14,7 +14,7 @@ const tk_layout *tk_emit_layout(const tk_emit *e, tk_vid v) { return e->f->value
 
 uint32_t tk_emit_regs(const tk_emit *e, tk_vid v) {
     const tk_layout *l = tk_emit_layout(e, v);
-    return l ? 1U << l->regs : 1;
+    return l && !l->shared ? 1U << l->regs : 1;
 }
 
 LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v) {

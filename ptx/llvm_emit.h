@@ -59,12 +59,15 @@ typedef struct tk_emit {
     LLVMValueRef *map;             // ptr to each, among the parameters
     const tk_axis *axis;           // what is known of integers
     struct tk_coord_cache *coords;
-    struct tk_lines *lines; // NULL: no source is known
-    bool refused;           // a diagnostic was given: the result is thrown away
+    struct tk_emit_ring *rings; // those made so far (llvm_ring.h)
+    struct tk_lines *lines;     // NULL: no source is known
+    bool refused;               // a diagnostic was given: the result is thrown away
 } tk_emit;
 
 // ---- Values
-uint32_t tk_emit_regs(const tk_emit *e, tk_vid v);           // registers of a value: 1 for a scalar
+// Registers of a value: 1 for a scalar, and for a tile in shared memory, of which it is the
+// address.
+uint32_t tk_emit_regs(const tk_emit *e, tk_vid v);
 LLVMValueRef *tk_emit_get(const tk_emit *e, tk_vid v);       // its LLVM values
 LLVMValueRef *tk_emit_new(tk_emit *e, tk_vid v);             // room for them, to be filled in
 const tk_layout *tk_emit_layout(const tk_emit *e, tk_vid v); // NULL for a scalar

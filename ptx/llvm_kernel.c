@@ -5,6 +5,7 @@
 #include "lower/walk.h"
 #include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
+#include "ptx/llvm_ring.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,6 +256,11 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
         return tk_emit_debug_op;
+    case TK_OP_RING:
+    case TK_OP_FETCH:
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
+        return tk_emit_ring_op;
     case TK_OP_BARRIER:
         return barrier;
     case TK_OP_IF:

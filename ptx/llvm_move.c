@@ -7,6 +7,7 @@
 // there.
 #include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
+#include "ptx/llvm_ring.h"
 
 #include "ir/move.h"
 
@@ -103,7 +104,9 @@ static void gather(tk_emit *e, tk_op *op) {
 
 void tk_emit_move_op(tk_emit *e, tk_op *op) {
     tk_moving m;
-    if (tk_moving_of(e->f, op, &m)) {
+    if (tk_emit_layout(e, op->opnd[0])->shared) {
+        tk_emit_read_shared(e, op);
+    } else if (tk_moving_of(e->f, op, &m)) {
         move(e, op, &m);
     } else if (op->code == TK_OP_GATHER) {
         gather(e, op);

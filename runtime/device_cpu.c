@@ -135,6 +135,8 @@ static void report_fault(const launch *l, const cpu_run *r) {
                          program_text(&w->arena, info, program, r->env.ngrid), at,
                          info->param[p].name);
         }
+    } else if (f->code == TK_EXEC_STUCK) {
+        d = tk_error(&w->diags, span, "internal", "%s waits for a tile that never comes", who);
     } else {
         failed_claim c = {.is_assume = f->code == TK_EXEC_ASSUME,
                           .span = span,

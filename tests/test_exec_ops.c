@@ -24,6 +24,15 @@ static const int32_t in_i[N] = {3, -1, 4, 1, -5, 9, 2, 6};
 #define R(N) "%r = cast %q : f64[" #N "]\n"
 #define R1   "%w = cast %q : f64\n%r = broadcast %w : f64[1]\n"
 
+// Two slots, three tiles; the last is partly outside.
+#define RING                                                                                       \
+    "%k = ring slots=2 : i32[2]\n%o = const 2 : i32\n%p = const 7 : i32\n"                         \
+    "fetch %i[%z +: 2], %k\nfetch %i[%o +: 2], %k\n"                                               \
+    "%t0 = take %k : i32[2]\n%s0 = reduce sum %t0 : i32\nrelease %k\n"                             \
+    "fetch %i[%p +: 2], %k\n"                                                                      \
+    "%t1 = take %k : i32[2]\n%s1 = reduce sum %t1 : i32\nrelease %k\n"                             \
+    "%t2 = take %k : i32[2]\n%s2 = reduce sum %t2 : i32\nrelease %k\n"                             \
+    "%s3 = mul %s0, %s1 : i32\n%q = add %s3, %s2 : i32\n" R1
 static const row rows[] = {
     {TK_OP_CONST, "%q = const 2.5 : f32[3]\n" R(3), 3, {2.5, 2.5, 2.5}},
     {TK_OP_IOTA, "%q = iota : i32[5]\n" R(5), 5, {0, 1, 2, 3, 4}},
@@ -147,6 +156,10 @@ static const row rows[] = {
      I8 "%h = eq %b, %b : bool[8]\nassume %h\n%q = reduce min %b : i32\n" R1,
      1,
      {-5}},
+    {TK_OP_RING, RING, 1, {16}},
+    {TK_OP_FETCH, RING, 1, {16}},
+    {TK_OP_TAKE, RING, 1, {16}},
+    {TK_OP_RELEASE, RING, 1, {16}},
     {TK_OP_PRINT, I8 "print %b text=\"b = {}\"\n%q = reduce xor %b : i32\n" R1, 1, {15}},
     {TK_OP_IF,
      "%c = const true : bool\n%a = const 1 : i32\n%q = if %c : i32 {\nyield %a\n} else {\nyield "

@@ -61,6 +61,11 @@ static const char *const sample[TK_OP_COUNT] = {
     [TK_OP_ATOMIC_RMW] =
         "  %0 = atomic_rmw add %z[%i, tile %n], %n order=acq_rel scope=system : i32[8]\n",
     [TK_OP_ATOMIC_CAS] = "  %0 = atomic_cas %z[%i, %i], %i, %i mask %c order=acquire : i32\n",
+    [TK_OP_RING] = "  %0 = ring slots=3 : f32[4, 8]\n",
+    [TK_OP_FETCH] =
+        "  %0 = ring slots=3 : f32[4, 8]\n  fetch %x[%i +: 4, %i +: 8], %0 how=tensor\n",
+    [TK_OP_TAKE] = "  %0 = ring slots=3 : f32[4, 8]\n  %1 = take %0 : f32[4, 8]\n",
+    [TK_OP_RELEASE] = "  %0 = ring slots=3 : f32[4, 8]\n  release %0\n",
     [TK_OP_PROGRAM_ID] = "  %0 = program_id axis=2 : i32\n",
     [TK_OP_NUM_PROGRAMS] = "  %0 = num_programs axis=0 : i32\n",
     [TK_OP_ASSERT] = "  assert %m text=\"a \\\"b\\\"\\n\\x01 \\\\\"\n",

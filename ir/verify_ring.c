@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier's rules for rings, and for tiles that lie in shared memory.
+//
+// A ring stands in a kernel's body, outside of loops, so that it is made once. What is taken from
+// it is used before the next release in the same region, and handed on by nothing. That no more is
+// fetched than there is room for, and no more taken than was fetched, the executor checks.
+#include "ir/scratch.h"
+#include "ir/verify_internal.h"
+
+enum { MOST_SLOTS = 64 };
+
+static bool is_ring(tk_verifier *v, tk_vid id) {
+    const tk_op *def = tk_value_def(v->f, id);
+    return tk_vneed(v, def && def->code == TK_OP_RING, "the operand is no ring");
+}
+
+// Whether one of the n values is among the list, which grows by what has another shape of them.
+static bool meets(const tk_op *op, const tk_vid *list, uint32_t n) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (op->opnd[i] == list[k]) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (meets(x, list, n)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Nothing behind the next release uses what was taken, nor does the end of its region.
+static bool take(tk_verifier *v) {
+    const tk_op *op = v->op;
+    TK_VEC(tk_vid) tile = {0};
+    bool released = false;
+    tk_vec_push(v->a, &tile, op->res[0]);
+    for (const tk_op *x = op->next; x; x = x->next) {
+        const bool uses = meets(x, tile.at, tile.n);
+        const bool ends = x->code == TK_OP_YIELD || x->code == TK_OP_RETURN;
+        if (!tk_vneed(v, !uses || (!released && !ends), "its tile is used %s",
+                      released ? "after it is released" : "outside of its region")) {
+            return false;
+        }
+        if (uses && x->code == TK_OP_PERMUTE) {
+            tk_vec_push(v->a, &tile, x->res[0]);
+        }
+        released = released || (x->code == TK_OP_RELEASE && x->opnd[0] == op->opnd[0]);
+    }
+    return true;
+}
+
+// A fetch has the ring for its last operand.
+static bool is_room(const tk_func *f, const tk_op *op, uint32_t i) {
+    const tk_op *def = tk_value_def(f, op->opnd[i]);
+    return !def || def->code != TK_OP_RING || op->code == TK_OP_TAKE || op->code == TK_OP_RELEASE ||
+           (op->code == TK_OP_FETCH && i == op->nopnd - 1);
+}
+
+// Whether the op, or one in its regions, has some of the bytes from .. to - 1.
+static bool has_bytes(const tk_verifier *v, const tk_op *op, int64_t from, int64_t to) {
+    const int64_t at = op->at.shared;
+    if ((tk_op_attrs(op->code) & TK_A_SHARED) && at >= 0 && at < to &&
+        from < at + (int64_t)tk_scratch_bytes(v->f, op)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (has_bytes(v, x, from, to)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool ring_alone(tk_verifier *v) {
+    const tk_op *op = v->op, *last = tk_ring_last(op);
+    const int64_t from = op->at.shared;
+    if (v->m->level != TK_LEVEL_STAGED || op == last) {
+        return true;
+    }
+    const int64_t to = from + (int64_t)tk_scratch_bytes(v->f, op);
+    for (const tk_op *x = op->next; x; x = x == last ? NULL : x->next) {
+        if (!tk_vneed(v, !has_bytes(v, x, from, to), "'%s' has shared memory of it",
+                      tk_op_info(x->code)->name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tk_verify_ring(tk_verifier *v) {
+    const tk_op *op = v->op;
+    if (op->code == TK_OP_RING) {
+        return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
+               tk_vneed(v, op->at.slots > 0 && op->at.slots <= MOST_SLOTS, "%lld slots",
+                        (long long)op->at.slots) &&
+               tk_vneed(v, tk_vres(v, 0)->rank > 0, "room for scalars") && ring_alone(v);
+    }
+    return is_ring(v, op->opnd[0]) &&
+           (op->code == TK_OP_RELEASE ||
+            (tk_vsame(v, tk_vres(v, 0), tk_vopnd(v, 0), "the result") && take(v)));
+}
+
+// ---- In shared memory ---------------------------------------------------------------------------
+
+static bool lies_there(const tk_verifier *v, tk_vid id) {
+    const tk_layout *l = v->f->value.at[id].layout;
+    return l && l->shared;
+}
+
+static bool may_be_there(const tk_op *op, uint32_t i) {
+    switch ((int)op->code) { // all others work on registers
+    case TK_OP_FETCH:
+        return i == op->nopnd - 1;
+    case TK_OP_DOT:
+        return i < 2;
+    case TK_OP_TAKE:
+    case TK_OP_RELEASE:
+    case TK_OP_PERMUTE:
+    case TK_OP_CONVERT:
+        return true;
+    }
+    return false;
+}
+
+static bool result_fits(tk_verifier *v) {
+    const tk_op *op = v->op;
+    const bool ring = op->code == TK_OP_RING || op->code == TK_OP_TAKE;
+    for (uint32_t i = 0; i < op->nres; i++) {
+        const bool there = lies_there(v, op->res[i]);
+        if (!tk_vneed(v, !ring || v->m->level == TK_LEVEL_TILE || there,
+                      "its tile is not in shared memory") ||
+            !tk_vneed(v, ring || !there || op->code == TK_OP_PERMUTE,
+                      "it makes no tile in shared memory")) {
+            return false;
+        }
+    }
+    return op->code != TK_OP_TAKE || v->m->level == TK_LEVEL_TILE ||
+           tk_vneed(v, tk_value_same_layout(v->f, op->res[0], op->opnd[0]),
+                    "its tile lies otherwise than in the ring");
+}
+
+bool tk_verify_in_shared(tk_verifier *v) {
+    const tk_op *op = v->op;
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        if (!tk_vneed(v, is_room(v->f, op, i), "operand %u is a ring", i) ||
+            !tk_vneed(v, !lies_there(v, op->opnd[i]) || may_be_there(op, i),
+                      "operand %u is in shared memory", i)) {
+            return false;
+        }
+    }
+    return result_fits(v);
+}

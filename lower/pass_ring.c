@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pass ring: loads of loops run ahead, into rings in shared memory.
+//
+// in:    tile level, calls inlined, extents powers of two; what the caller promises of the tensors
+// out:   loads of a `for` are fetched n - 1 iterations ahead and taken where they stood (ring.h)
+// keeps: every value, bit for bit
+// needs: pad, chunk: it counts the bytes of tiles as they will be; licm, dce
+// when not: nothing asks for it. What is asked for and cannot be is an error: loops that do not
+// rise
+//           by a constant; tensors that may be written; places that depend on what the loop
+//           computes; masks; more shared memory than there is. But where it is the caller's tensors
+//           of which no thread can copy 4 bytes at once, they are loaded in their iteration, and a
+//           note says so.
+#include "lower/lower.h"
+#include "lower/ring.h"
+#include "lower/views.h"
+
+#include "ir/pass_util.h"
+#include "ir/scratch.h"
+
+#include <string.h>
+
+typedef TK_VEC(tk_op *) op_list;
+
+typedef struct ringer {
+    tk_pass_ctx *c;
+    tk_func *f;
+    const tk_axis *x;
+    unsigned log_warps;
+    op_list loops;
+} ringer;
+
+// One loop.
+typedef struct job {
+    ringer *s;
+    tk_op *loop;
+    op_list loads;
+    tk_vid ring[16]; // of each
+    int64_t slots, step;
+    tk_dtype index; // its type
+    bool found;     // a load of a tile
+} job;
+enum { MOST_LOADS = 16 };
+
+// ---- Which loads --------------------------------------------------------------------------------
+
+static bool in_loop(const job *j, const tk_op *op) { return op && op->in == j->loop->reg[0]; }
+
+// Whether v can be computed for another iteration: from the index and what is outside.
+static bool can_move(const job *j, tk_vid v, unsigned depth) {
+    enum { DEEP = 32 };
+    const tk_func *f = j->s->f;
+    const tk_region *body = j->loop->reg[0];
+    const tk_op *d = tk_value_def(f, v);
+    if (!in_loop(j, d)) {
+        return tk_value_region(f, v) != body || v == body->args.at[0];
+    }
+    if (!tk_op_is_pure(d) || depth > DEEP) {
+        return false;
+    }
+    for (uint32_t i = 0; i < d->nopnd; i++) {
+        if (!can_move(j, d->opnd[i], depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *view_why_not(const job *j, const tk_op *op) {
+    const tk_func *f = j->s->f;
+    const tk_type *tensor = tk_value_type(f, op->opnd[0]);
+    if (tensor->access != TK_IN) {
+        return "the tensor may be written";
+    }
+    if (op->at.masked || op->at.other) {
+        return op->at.masked ? "it has a mask" : "it has another value outside than 0";
+    }
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        if (op->at.index[d] == -1) {
+            return "it is indexed by a tile";
+        }
+        if (!can_move(j, op->opnd[1 + d], 0)) {
+            return "its place depends on what the loop computes";
+        }
+    }
+    return NULL;
+}
+
+static bool yields(const job *j, tk_vid v) {
+    const tk_op *y = j->loop->reg[0]->last;
+    for (uint32_t i = 0; i < y->nopnd; i++) {
+        if (y->opnd[i] == v) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *why_not(const job *j, const tk_op *op) {
+    const char *why = view_why_not(j, op);
+    if (why) {
+        return why;
+    }
+    return yields(j, op->res[0]) ? "the next iteration uses it" : NULL;
+}
+
+// What was asked for cannot be.
+static void refuse(const job *j, const tk_op *op, const char *why) {
+    tk_pass_ctx *c = j->s->c;
+    tk_gpu_refuse(c->diags, c->m, c->target, op,
+                  tk_format(c->diags->arena, "'pipeline(%lld)' cannot be kept: %s",
+                            (long long)j->slots, why));
+}
+
+static void note_load(const job *j, const tk_op *op, const char *why) {
+    const tk_func *f = j->s->f;
+    tk_module *m = j->s->c->m;
+    const char *name = f->value.at[op->opnd[0]].name;
+    tk_note_rec *r = tk_note_add(
+        &m->notes, "ring", "ahead", tk_loc_span(m, op->loc), why ? TK_NOTE_MISSED : TK_NOTE_DONE,
+        "'%s' is %s%s%s", name ? name : "?",
+        why ? "not loaded ahead, as 'pipeline' asks: " : "loaded ahead through shared memory",
+        why ? why : "", "");
+    if (!why) {
+        tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
+    }
+}
+
+static void collect(job *j) {
+    for (tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
+        if (op->code != TK_OP_LOAD || tk_value_type(j->s->f, op->res[0])->rank == 0) {
+            continue;
+        }
+        j->found = true;
+        const char *why = why_not(j, op);
+        why = !why && j->loads.n == MOST_LOADS ? "there are too many loads" : why;
+        const char *place = why ? NULL : tk_fetch_why_not(j->s->x, op, j->s->log_warps);
+        if (why) {
+            refuse(j, op, why);
+        } else if (place) {
+            note_load(j, op, place);
+        } else {
+            tk_vec_push(j->s->c->scratch, &j->loads, op);
+        }
+    }
+}
+
+// ---- Which loops --------------------------------------------------------------------------------
+
+static bool has_loop(const tk_region *r) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+            return true;
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (has_loop(op->reg[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// The largest number of the index's type; 0: a type that no loop has.
+static int64_t greatest(tk_dtype t) {
+    const unsigned bits = tk_dtype_bits(t) - (tk_dtype_is_signed(t) ? 1 : 0);
+    return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+}
+
+static const char *loop_why_not(job *j) {
+    const tk_func *f = j->s->f;
+    const tk_op *op = j->loop;
+    const tk_const *step = tk_value_const(f, op->opnd[2]);
+    j->index = tk_value_type(f, op->opnd[0])->dtype;
+    j->step = step ? tk_const_as_i64(*step) : 0;
+    if (j->step <= 0) {
+        return "it does not rise by a constant";
+    }
+    if (j->step > greatest(j->index) / j->slots) {
+        return "its step is too large";
+    }
+    if (has_loop(op->reg[0])) {
+        return "it has a loop in it";
+    }
+    return op->at.reverse ? "it runs from its last iteration to its first" : NULL;
+}
+
+static bool enough_memory(const job *j) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        const tk_type *t = tk_value_type(j->s->f, j->loads.at[i]->res[0]);
+        bytes += (uint64_t)j->slots * (tk_ring_slot_bytes(t) + TK_RING_BARRIER_BYTES);
+    }
+    return bytes <= j->s->c->target->shared_max;
+}
+
+// ---- Making -------------------------------------------------------------------------------------
+
+static tk_vid make(job *j, tk_op *before, tk_opcode code, uint32_t n, const tk_vid *opnd,
+                   const tk_type *t) {
+    tk_op *op = tk_op_new(j->s->f, code, j->loop->loc, n, opnd, 1, &t, 0);
+    tk_op_insert_before(before, op);
+    return op->res[0];
+}
+
+static const tk_type *scalar(const job *j, tk_dtype t) {
+    return tk_type_scalar(j->s->c->m->arena, t);
+}
+
+static tk_vid number(job *j, tk_op *before, tk_dtype t, int64_t x) {
+    const tk_vid v = make(j, before, TK_OP_CONST, 0, NULL, scalar(j, t));
+    tk_value_def(j->s->f, v)->at.value = tk_const_i64(t, x);
+    return v;
+}
+
+static tk_vid two(job *j, tk_op *before, tk_opcode code, tk_vid a, tk_vid b) {
+    const tk_vid v[2] = {a, b};
+    const tk_type *t = tk_value_type(j->s->f, a);
+    return make(j, before, code, 2, v, code == TK_OP_LT ? scalar(j, TK_BOOL) : t);
+}
+
+static tk_dtype unsigned_of(tk_dtype t) {
+    switch (tk_dtype_bits(t)) {
+    case 8:
+        return TK_U8;
+    case 16:
+        return TK_U16;
+    case 32:
+        return TK_U32;
+    }
+    return TK_U64;
+}
+
+static tk_vid as_unsigned(job *j, tk_op *before, tk_vid v) {
+    const tk_dtype t = tk_value_type(j->s->f, v)->dtype, u = unsigned_of(t);
+    return t == u ? v : make(j, before, TK_OP_BITCAST, 1, &v, scalar(j, u));
+}
+
+// Whether `from`, which is below the loop's end, is so by more than `by`: the distance fits an
+// unsigned number.
+static tk_vid reaches(job *j, tk_op *before, tk_vid from, tk_vid by) {
+    const tk_vid room = two(j, before, TK_OP_SUB, j->loop->opnd[1], from);
+    return two(j, before, TK_OP_LT, as_unsigned(j, before, by), as_unsigned(j, before, room));
+}
+
+static tk_vid again(job *j, tk_op *before, tk_vmap *map, tk_vid v) {
+    const tk_func *f = j->s->f;
+    const tk_op *d = tk_value_def(f, v);
+    if (tk_vmap_get(map, v) != v || !in_loop(j, d)) {
+        return tk_vmap_get(map, v);
+    }
+    tk_vid *opnd = TK_NEW_ARRAY(j->s->c->scratch, tk_vid, d->nopnd + 1);
+    const tk_type **type = TK_NEW_ARRAY(j->s->c->scratch, const tk_type *, d->nres);
+    for (uint32_t i = 0; i < d->nopnd; i++) {
+        opnd[i] = again(j, before, map, d->opnd[i]);
+    }
+    for (uint32_t i = 0; i < d->nres; i++) {
+        type[i] = tk_value_type(f, d->res[i]);
+    }
+    tk_op *op = tk_op_new(j->s->f, d->code, d->loc, d->nopnd, opnd, d->nres, type, 0);
+    op->at = d->at;
+    op->fast = d->fast;
+    tk_op_insert_before(before, op);
+    for (uint32_t i = 0; i < d->nres; i++) {
+        tk_vmap_set(map, d->res[i], op->res[i]);
+    }
+    return tk_vmap_get(map, v);
+}
+
+static tk_op *region_of_if(job *j, tk_op *before, tk_vid condition) {
+    tk_func *f = j->s->f;
+    tk_op *op = tk_op_new(f, TK_OP_IF, j->loop->loc, 1, &condition, 0, NULL, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        op->reg[i] = tk_region_new(f, op);
+        tk_op_append(op->reg[i], tk_op_new(f, TK_OP_YIELD, j->loop->loc, 0, NULL, 0, NULL, 0));
+    }
+    tk_op_insert_before(before, op);
+    return op->reg[0]->last;
+}
+
+// If the condition holds: the tiles of the iteration of index `from` + `by`.
+static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_vid by) {
+    tk_func *f = j->s->f;
+    tk_op *end = region_of_if(j, before, condition);
+    tk_vmap map = {.arena = j->s->c->scratch};
+    tk_vmap_set(&map, j->loop->reg[0]->args.at[0], two(j, end, TK_OP_ADD, from, by));
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        const tk_op *load = j->loads.at[i];
+        const uint32_t n = 1U + tk_value_type(f, load->opnd[0])->rank;
+        tk_vid *opnd = TK_NEW_ARRAY(j->s->c->scratch, tk_vid, n + 1);
+        opnd[0] = load->opnd[0];
+        for (uint32_t d = 1; d < n; d++) {
+            opnd[d] = again(j, end, &map, load->opnd[d]);
+        }
+        opnd[n] = j->ring[i];
+        tk_op *op = tk_op_new(f, TK_OP_FETCH, load->loc, n + 1, opnd, 0, NULL, 0);
+        memcpy(op->at.index, load->at.index, sizeof op->at.index);
+        tk_op_insert_before(end, op);
+    }
+}
+
+static void rings(job *j) {
+    tk_func *f = j->s->f;
+    tk_op *top = j->loop;
+    while (top->in->owner) {
+        top = top->in->owner;
+    }
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        const tk_op *load = j->loads.at[i];
+        j->ring[i] = make(j, top, TK_OP_RING, 0, NULL, tk_value_type(f, load->res[0]));
+        tk_op *op = tk_value_def(f, j->ring[i]);
+        op->loc = load->loc;
+        op->at.slots = j->slots;
+        f->value.at[j->ring[i]].name = f->value.at[load->opnd[0]].name;
+    }
+}
+
+// The first slots - 1 iterations' tiles, before the loop.
+static void prologue(job *j) {
+    tk_func *f = j->s->f;
+    tk_op *at = j->loop;
+    const tk_vid bound[3] = {number(j, at, TK_I32, 0), number(j, at, TK_I32, j->slots - 1),
+                             number(j, at, TK_I32, 1)};
+    const tk_vid some = two(j, at, TK_OP_LT, j->loop->opnd[0], j->loop->opnd[1]);
+    tk_op *loop = tk_op_new(f, TK_OP_FOR, at->loc, 3, bound, 0, NULL, 1);
+    loop->reg[0] = tk_region_new(f, loop);
+    tk_vid q = tk_region_arg(loop->reg[0], scalar(j, TK_I32), NULL);
+    tk_op *end = tk_op_new(f, TK_OP_YIELD, at->loc, 0, NULL, 0, NULL, 0);
+    tk_op_append(loop->reg[0], end);
+    tk_op_insert_before(at, loop);
+    if (j->index != TK_I32) {
+        q = make(j, end, TK_OP_CAST, 1, &q, scalar(j, j->index));
+    }
+    const tk_vid by = two(j, end, TK_OP_MUL, q, number(j, end, j->index, j->step));
+    tk_vid condition = reaches(j, end, j->loop->opnd[0], by);
+    condition = two(j, end, TK_OP_AND, some, condition);
+    fetch_all(j, end, condition, j->loop->opnd[0], by);
+}
+
+static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (op->opnd[i] == v[k]) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (uses(x, v, n)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void rename_in(void *user, tk_op *op) { tk_vmap_operands(user, op); }
+
+// The tile in place of the load, and its release behind the last op that uses it.
+static void take(job *j, tk_op *load, tk_vid ring) {
+    tk_func *f = j->s->f;
+    TK_VEC(tk_vid) tile = {0};
+    const tk_vid v = make(j, load, TK_OP_TAKE, 1, &ring, tk_value_type(f, load->res[0]));
+    tk_value_def(f, v)->loc = load->loc;
+    f->value.at[v].name = f->value.at[load->res[0]].name;
+    tk_vmap map = {.arena = j->s->c->scratch};
+    tk_vmap_set(&map, load->res[0], v);
+    tk_vec_push(j->s->c->scratch, &tile, v);
+    tk_op *last = load;
+    for (tk_op *op = load->next; op; op = op->next) {
+        tk_op_walk(op, rename_in, &map);
+        if (uses(op, tile.at, tile.n)) {
+            last = op;
+            if (op->code == TK_OP_PERMUTE) {
+                tk_vec_push(j->s->c->scratch, &tile, op->res[0]);
+            }
+        }
+    }
+    tk_op *op = tk_op_new(f, TK_OP_RELEASE, load->loc, 1, &ring, 0, NULL, 0);
+    tk_op_insert_before(last->next, op);
+    tk_op_unlink(load);
+}
+
+static void apply(job *j) {
+    tk_op *first = j->loop->reg[0]->first;
+    const tk_vid index = j->loop->reg[0]->args.at[0];
+    rings(j);
+    prologue(j);
+    const tk_vid by = number(j, first, j->index, j->step * (j->slots - 1));
+    fetch_all(j, first, reaches(j, first, index, by), index, by);
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        take(j, j->loads.at[i], j->ring[i]);
+        note_load(j, j->loads.at[i], NULL);
+    }
+}
+
+// ---- The pass -----------------------------------------------------------------------------------
+
+static void judge(ringer *s, tk_op *loop) {
+    job j = {.s = s, .loop = loop, .slots = loop->at.pipeline};
+    if (j.slots < 2) {
+        return;
+    }
+    const char *why = loop->code == TK_OP_WHILE
+                          ? "how often the loop runs is not known when it begins"
+                          : loop_why_not(&j);
+    if (!why) {
+        collect(&j);
+        why = !j.found ? "the loop loads no tiles" : NULL;
+        why = !enough_memory(&j) ? "its tiles are too many for shared memory" : why;
+    }
+    if (why) {
+        refuse(&j, loop, why);
+    } else if (j.loads.n && s->c->diags->errors == 0) {
+        apply(&j);
+    }
+}
+
+static void find_loop(void *user, tk_op *op) {
+    ringer *s = user;
+    if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+        tk_vec_push(s->c->scratch, &s->loops, op);
+    }
+}
+
+void tk_pass_ring(tk_pass_ctx *c) {
+    for (uint32_t i = 0; i < c->m->funcs.n; i++) {
+        tk_func *f = c->m->funcs.at[i];
+        if (!f->is_kernel) {
+            continue;
+        }
+        ringer s = {.c = c, .f = f, .x = tk_axis_make(c->scratch, f, c->facts)};
+        const int64_t warps = c->m->attrs.warps > 0 ? c->m->attrs.warps : tk_default_warps(f);
+        while ((int64_t)1 << s.log_warps < warps) {
+            s.log_warps++;
+        }
+        tk_func_walk(f, find_loop, &s);
+        for (uint32_t k = 0; k < s.loops.n; k++) {
+            judge(&s, s.loops.at[k]);
+        }
+    }
+}

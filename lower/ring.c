@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings. See ring.h.
+#include "lower/ring.h"
+#include "lower/view_plan.h"
+#include "lower/views.h"
+
+static unsigned log_of(int64_t n) {
+    unsigned k = 0;
+    while ((int64_t)1 << k < n) {
+        k++;
+    }
+    return k;
+}
+
+// The tile's axis along the tensor's last dimension, or its last one.
+static unsigned fast_axis(const tk_func *f, const tk_op *op) {
+    const tk_type *t = tk_view_type(f, op);
+    const tk_view_axes v = tk_view_axes_of(f, op);
+    const uint32_t last = v.n ? v.n - 1 : 0;
+    return v.n && op->at.index[last] != 0 ? v.first[last] + v.count[last] - 1U : t->rank - 1U;
+}
+
+typedef struct search {
+    tk_vid ring;
+    const tk_op *fetch;
+} search;
+
+static void find(void *user, tk_op *op) {
+    search *s = user;
+    if (op->code == TK_OP_FETCH && op->opnd[op->nopnd - 1] == s->ring) {
+        s->fetch = op;
+    }
+}
+
+tk_layout tk_ring_layout(const tk_func *f, const tk_op *ring) {
+    const tk_type *t = tk_value_type(f, ring->res[0]);
+    search s = {ring->res[0], NULL};
+    tk_func_walk((tk_func *)(uintptr_t)f, find, &s); // changes nothing
+    return tk_layout_placed(t->rank, t->dim, s.fetch ? fast_axis(f, s.fetch) : t->rank - 1U,
+                            (unsigned)tk_dtype_size(t->dtype));
+}
+
+tk_layout tk_fetch_layout(const tk_func *f, const tk_op *op, unsigned log_warps) {
+    const tk_type *t = tk_view_type(f, op);
+    const unsigned fast = fast_axis(f, op), extent = log_of(t->dim[fast]);
+    uint8_t order[TK_MAX_RANK] = {(uint8_t)fast};
+    for (unsigned i = t->rank, n = 1; i-- > 0;) {
+        if (i != fast) {
+            order[n++] = (uint8_t)i;
+        }
+    }
+    const unsigned vec = log_of(TK_FETCH_BYTES / (int64_t)tk_dtype_size(t->dtype));
+    return tk_layout_blocked(t->rank, t->dim, order, vec < extent ? vec : extent, log_warps);
+}
+
+const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op) {
+    const unsigned warps = (unsigned)x->func->module->attrs.warps;
+    return tk_layout_new(x->arena, tk_fetch_layout(x->func, op, log_of(warps)));
+}
+
+const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps) {
+    const tk_func *f = x->func;
+    const tk_layout l = tk_fetch_layout(f, op, log_warps);
+    const tk_view_plan p = tk_view_plan_of(x, op, &l);
+    if (p.vec * tk_dtype_size(tk_view_type(f, op)->dtype) < TK_FETCH_LEAST) {
+        return p.narrow ? p.narrow : "its elements are moved one by one";
+    }
+    return p.aligned ? NULL : "its place in a row is not known to be a multiple of what is copied";
+}
+
+bool tk_takes_shared(const tk_op *op, uint32_t i) {
+    (void)i;
+    return op->code == TK_OP_TAKE || op->code == TK_OP_RELEASE || op->code == TK_OP_FETCH ||
+           op->code == TK_OP_PERMUTE;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings: which loads of a loop run ahead, and how their tiles get into shared memory.
+//
+// The pass ring (pass_ring.c) makes of
+//     for k = from to to step s { x = load t[.. k ..]; .. x .. }
+// with n slots
+//     r = ring slots=n
+//     for q = 0 to n - 1 { if from + q s is an index of the loop { fetch t[.. from + q s ..], r } }
+//     for k = from to to step s {
+//         if k + (n - 1) s is an index of the loop { fetch t[.. k + (n - 1) s ..], r }
+//         x = take r; .. x ..; release r
+//     }
+// so that n tiles are on their way or in use at any time. What is fetched in an iteration goes into
+// the slot that the iteration before it released.
+//
+// A tile lies in its slot as tk_layout_placed has it, with the tensor's last dimension contiguous.
+// Who brings it there: with `how` async each thread its vectors of the layout that tk_fetch_layout
+// gives, by cp.async; with tensor one thread, by tensor copies of a box each.
+#ifndef TK_LOWER_RING_H
+#define TK_LOWER_RING_H
+
+#include "ir/layout.h"
+#include "lower/axis.h"
+
+enum { TK_FETCH_BYTES = 16, TK_FETCH_LEAST = 4 }; // of one copy by a thread: at most, at least
+
+// The layout of a ring's tiles in shared memory, from the fetches that fill it.
+tk_layout tk_ring_layout(const tk_func *f, const tk_op *ring);
+
+// Of a view (a load, a fetch): the layout whose vectors the threads copy.
+tk_layout tk_fetch_layout(const tk_func *f, const tk_op *op, unsigned log_warps);
+
+// Of a fetch of that function, in its arena.
+const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op);
+
+// Why threads cannot copy the view by themselves; NULL: they can. `op` is the load.
+const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps);
+
+// Whether the op takes operand i from shared memory.
+bool tk_takes_shared(const tk_op *op, uint32_t i);
+
+#endif
