@@ -47,9 +47,8 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     uint32_t reading = 0;
     TK_SIM_EACH(l, mask) {
         uint32_t size = (uint32_t)tk_sim_get(w, tk_sim_operand(i, 2))[l];
-        bool fits = size == 16 || (tk_sim_has(i, TK_SIM_MOD_CA) && (size == 4 || size == 8));
-        uint32_t given = fits ? given_bytes(w, i, l, size) : 0;
-        if (!fits || given > size) {
+        uint32_t given = given_bytes(w, i, l, size);
+        if (given > size) {
             return tk_sim_fail(w, i, l, "async-operands", "a copy of %u bytes, %u of them given",
                                size, given);
         }

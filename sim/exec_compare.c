@@ -110,14 +110,18 @@ static tk_sim_flow setp_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
 
 tk_sim_exec *tk_sim_bind_setp(const tk_sim_inst *i) {
     tk_sim_type t = (tk_sim_type)i->type[0];
-    bool pair = half_of(t) != t;
-    return compares(i, t) && (!pair || tk_sim_count_of(i, 0) == 2) ? setp_any : NULL;
+    bool pair = half_of(t) != t, two = tk_sim_count_of(i, 0) == 2;
+    return compares(i, t) &&
+                   (pair ? two : !two || tk_sim_types[t].bits > 16 || tk_sim_types[t].kind != 'f')
+               ? setp_any
+               : NULL;
 }
 
-// True as the destination's type has it.
-static uint64_t truth(tk_sim_type t) {
+// True as the destination's type has it; of a pair, in each half.
+static uint64_t truth(tk_sim_type t, bool pair) {
     return tk_sim_types[t].kind == 'f' ? tk_sim_narrow(half_of(t), 1, TK_SIM_ROUND_NEAREST, false)
-                                       : 0xffffffff;
+           : pair || tk_sim_types[t].bits == 16 ? 0xffff
+                                                : 0xffffffff;
 }
 
 static tk_sim_flow set_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
@@ -125,7 +129,7 @@ static tk_sim_flow set_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
     uint32_t c = tk_sim_count_of(i, 3) ? tk_sim_get_pred(w, tk_sim_operand(i, 3)) : 0;
     uint32_t low = combine(i, compare(w, i, mask, half, 0), c);
     uint32_t high = half != t ? combine(i, compare(w, i, mask, half, 16), c) : 0;
-    uint64_t *d = tk_sim_put(w, &i->arg[0]), one = truth(to);
+    uint64_t *d = tk_sim_put(w, &i->arg[0]), one = truth(to, half != t);
     TK_SIM_EACH(l, mask) { d[l] = (low >> l & 1 ? one : 0) | (high >> l & 1 ? one << 16 : 0); }
     return TK_SIM_NEXT;
 }
@@ -133,7 +137,7 @@ static tk_sim_flow set_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) 
 tk_sim_exec *tk_sim_bind_set(const tk_sim_inst *i) {
     tk_sim_type to = (tk_sim_type)i->type[0], t = (tk_sim_type)i->type[1];
     bool pair_to = half_of(to) != to, pair = half_of(t) != t;
-    return compares(i, t) && pair_to == pair ? set_any : NULL;
+    return compares(i, t) && (!pair_to || pair) ? set_any : NULL;
 }
 
 static tk_sim_flow selp_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {

@@ -8,7 +8,7 @@
 #include "sim/exec.h"
 #include "sim/wgmma.h"
 
-enum { LEAST = 24, MOST = 256, UNIT = 8, OF_SM = 65536 };
+enum { MOST = 256, UNIT = 8, OF_SM = 65536 };
 
 uint32_t tk_sim_registers_at_launch(const tk_sim_warp *w) {
     const tk_sim_entry *e = w->grid->entry;
@@ -49,8 +49,7 @@ static void wake(tk_sim_block *b) {
 
 static const char *problem(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t n) {
     bool more = tk_sim_has(i, TK_SIM_MOD_INC);
-    return n % UNIT || n < LEAST || n > MOST ? "a multiple of 8 from 24 to 256 is needed"
-           : w->registers == 0         ? "the entry has neither .maxnreg nor a bound on its threads"
+    return w->registers == 0           ? "the entry has neither .maxnreg nor a bound on its threads"
            : more && n < w->registers  ? "it has more already"
            : !more && n > w->registers ? "it has fewer already"
                                        : NULL;

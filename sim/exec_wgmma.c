@@ -123,17 +123,8 @@ static bool uniform(tk_sim_warp *w, const tk_sim_inst *i, unsigned operand, uint
 }
 
 // imm-scale-a and the like: 1 or -1.
-static bool sign(tk_sim_warp *w, const tk_sim_inst *i, unsigned operand, bool *minus) {
-    if (tk_sim_count_of(i, operand) == 0) {
-        return true;
-    }
-    uint32_t x = (uint32_t)tk_sim_get(w, tk_sim_operand(i, operand))[0];
-    *minus = x == UINT32_MAX;
-    if (x != 1 && !*minus) {
-        tk_sim_fail(w, i, 0, "async-operands", "a scale of %d; it is 1 or -1", (int)x);
-        return false;
-    }
-    return true;
+static bool minus(const tk_sim_inst *i, unsigned operand) {
+    return tk_sim_count_of(i, operand) && tk_sim_operand(i, operand)->offset < 0;
 }
 
 static bool transposed(const tk_sim_warp *w, const tk_sim_inst *i, unsigned operand) {
@@ -148,10 +139,11 @@ static tk_sim_flow run_wgmma(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask
     tk_sim_flight f = {.inst = i};
     bool registers = tk_sim_wgmma_in_registers(i);
     uint64_t a = 0, b;
-    if ((!registers && !uniform(w, i, 1, &a)) || !uniform(w, i, 2, &b) ||
-        !sign(w, i, 4, &f.minus_a) || !sign(w, i, 5, &f.minus_b)) {
+    if ((!registers && !uniform(w, i, 1, &a)) || !uniform(w, i, 2, &b)) {
         return TK_SIM_FAULT;
     }
+    f.minus_a = minus(i, 4);
+    f.minus_b = minus(i, 5);
     uint32_t adds = tk_sim_get_pred(w, tk_sim_operand(i, 3));
     if (adds != 0 && adds != ~0u) {
         return tk_sim_fail(w, i, (uint32_t)__builtin_ctz(~adds), "membership",

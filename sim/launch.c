@@ -189,6 +189,67 @@ static uint64_t shared_size(const tk_sim_program *p, const tk_sim_launch *l) {
     return n;
 }
 
+// Shared memory that a block may have, in KiB: by variables of fixed size alone, and in all.
+typedef struct shared_limit {
+    const char *target; // begins so
+    uint32_t fixed, all;
+} shared_limit;
+
+static shared_limit limit_of(const tk_sim_program *p) {
+    static const shared_limit limits[] = {
+        {"sm_80", 48, 163},  {"sm_87", 48, 163},  {"sm_86", 48, 99}, {"sm_89", 48, 99},
+        {"sm_90", 227, 227}, {"sm_10", 227, 227}, {"sm_12", 99, 99}, {"", 48, 96}};
+    size_t k = 0;
+    while (strncmp(p->target, limits[k].target, strlen(limits[k].target)) != 0) {
+        k++;
+    }
+    return limits[k];
+}
+
+static void mark_variables(const tk_sim_fill *f, uint32_t n, bool *used) {
+    for (uint32_t k = 0; k < n; k++) {
+        if (f[k].kind == TK_SIM_FILL_VARIABLE) {
+            used[f[k].index] = true;
+        }
+    }
+}
+
+// What an assembler counts: the variables that the entry, or a function, names.
+static uint64_t fixed_size(tk_sim_grid *g) {
+    const tk_sim_program *p = g->program;
+    const tk_sim_entry *e = g->entry;
+    bool *used = TK_NEW_ARRAY(g->arena, bool, p->variables.n + 1);
+    uint64_t n = 0;
+    mark_variables(e->fills.at, e->fills.n, used);
+    if (e->calls) {
+        mark_variables(p->fills.at, p->fills.n, used);
+    }
+    for (uint32_t k = 0; k < p->variables.n; k++) {
+        const tk_sim_variable *v = &p->variables.at[k];
+        n += used[k] && v->space == TK_SIM_SHARED && !v->dynamic ? v->bytes : 0;
+    }
+    return n;
+}
+
+static const char *shared_problem(tk_sim_grid *g) {
+    const char *target = g->program->target;
+    const shared_limit most = limit_of(g->program);
+    const uint64_t fixed = fixed_size(g), all = fixed + g->launch->shared;
+    if (fixed > most.fixed << 10) {
+        return tk_format(g->arena,
+                         "the entry's variables take %llu bytes of shared memory; %s has at most "
+                         "%u for variables of fixed size",
+                         (unsigned long long)fixed, target, most.fixed << 10);
+    }
+    if (all > most.all << 10) {
+        return tk_format(g->arena,
+                         "a block takes %llu bytes of shared memory, %u of them by the launch; %s "
+                         "has at most %u",
+                         (unsigned long long)all, g->launch->shared, target, most.all << 10);
+    }
+    return NULL;
+}
+
 // What is wrong with a launch, or NULL.
 static const char *threads_problem(const tk_sim_grid *g) {
     const tk_sim_launch *l = g->launch;
@@ -210,7 +271,6 @@ static const char *threads_problem(const tk_sim_grid *g) {
 }
 
 static const char *launch_problem(tk_sim_grid *g) {
-    enum { MOST_SHARED = 16 << 20 }; // far more than a GPU has; no sum of it overflows
     const tk_sim_launch *l = g->launch;
     const tk_sim_entry *e = g->entry;
     if (!e) {
@@ -223,14 +283,9 @@ static const char *launch_problem(tk_sim_grid *g) {
         return tk_format(g->arena, "the entry has %u bytes of parameters; %zu are given",
                          e->param_bytes, l->param_bytes);
     }
-    if (shared_size(g->program, l) > MOST_SHARED) {
-        return tk_format(g->arena, "a block has at most %d bytes of shared memory", MOST_SHARED);
-    }
-    const char *clusters = cluster_problem(g);
-    if (clusters) {
-        return clusters;
-    }
-    return threads_problem(g);
+    const char *problem = shared_problem(g);
+    problem = problem ? problem : cluster_problem(g);
+    return problem ? problem : threads_problem(g);
 }
 
 // Of a thread: the entry's, and a call's behind another's.

@@ -105,3 +105,96 @@ bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out)
     }
     return *s == 0;
 }
+
+// ---- Words in another order
+//
+// An assembler takes the words behind an instruction's name in any order, but for those of one kind
+// among themselves: types, spaces, how matrices lie, levels of caches.
+
+enum { MOST_WORDS = 24, KINDS = 4 };
+
+typedef struct word {
+    const char *at;
+    size_t n;
+    bool used;
+} word;
+
+static unsigned split(const char *s, word *out) {
+    unsigned n = 0;
+    while (*s && n < MOST_WORDS) {
+        const size_t k = strcspn(s, ".");
+        out[n++] = (word){s, k, false};
+        s += k + (s[k] == '.');
+    }
+    return *s ? 0 : n;
+}
+
+// How many words the instruction's name has.
+static unsigned name_words(const char *mnemonic) {
+    static const char *const opcodes[] = {
+#define TK_SIM_OPCODE(NAME) NAME,
+#include "sim/opcodes.def"
+    };
+    for (size_t k = 0; k < sizeof opcodes / sizeof *opcodes; k++) {
+        const size_t n = strlen(opcodes[k]);
+        if (strncmp(mnemonic, opcodes[k], n) == 0 && (mnemonic[n] == 0 || mnemonic[n] == '.')) {
+            unsigned words = 1;
+            for (const char *s = opcodes[k]; *s; s++) {
+                words += *s == '.';
+            }
+            return words;
+        }
+    }
+    return 1;
+}
+
+// Of words whose order counts; KINDS: of no such kind.
+static unsigned kind_of(const word *w) {
+    static const char *const spaces[] = {"global",          "shared",       "shared::cta",
+                                         "shared::cluster", "local",        "const",
+                                         "param",           "param::entry", "param::func"};
+    tk_sim_type type;
+    if (tk_sim_type_of(w->at, w->n, &type)) {
+        return 0;
+    }
+    for (size_t k = 0; k < sizeof spaces / sizeof *spaces; k++) {
+        if (same(spaces[k], w->at, w->n)) {
+            return 1;
+        }
+    }
+    return same("row", w->at, w->n) || same("col", w->at, w->n) ? 2
+           : strncmp(w->at, "L2::evict", 9) == 0                ? 3
+                                                                : KINDS;
+}
+
+const char *tk_sim_in_order(tk_arena *arena, const tk_sim_row *row, const char *mnemonic) {
+    word words[MOST_WORDS];
+    const unsigned n = split(mnemonic, words);
+    unsigned taken = 0, stay = 0, behind[KINDS + 1] = {0};
+    tk_buf out;
+    tk_buf_init(&out, arena);
+    for (const char *p = row->pattern; *p;) {
+        const bool optional = *p == '?';
+        p += optional;
+        uint32_t number = 0;
+        unsigned k = 0;
+        while (k < n && (words[k].used || !one_of(p, words[k].at, words[k].n, &number))) {
+            k++;
+        }
+        const unsigned kind = k < n ? kind_of(&words[k]) : KINDS;
+        if (k == n ? !optional : kind < KINDS && k < behind[kind]) {
+            return NULL;
+        }
+        if (k < n) {
+            words[k].used = true;
+            behind[kind] = k;
+            stay += stay == k && stay == taken;
+            tk_buf_fmt(&out, "%s%.*s", taken ? "." : "", (int)words[k].n, words[k].at);
+            taken++;
+        }
+        p += strcspn(p, ".");
+        p += *p == '.';
+    }
+    const char *text = tk_buf_text(&out);
+    return n && taken == n && stay >= name_words(text) ? text : NULL;
+}

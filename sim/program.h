@@ -58,7 +58,7 @@ typedef enum tk_sim_arg_kind {
 
 typedef struct tk_sim_arg {
     uint32_t slot;       // ADDRESS: of the base
-    int32_t offset;      // ADDRESS: added to the base
+    int32_t offset;      // ADDRESS: added to the base; CONST: its low 32 bits
     uint8_t kind, bytes; // of the register: 2, 4, 8
     bool negated;
     uint8_t space; // ADDRESS of a parameter or variable by name
@@ -103,7 +103,7 @@ typedef struct tk_sim_inst {
     uint32_t guard_slot;
     uint32_t line;    // of the PTX
     uint32_t loc;     // index into locs; 0: none
-    const char *name; // the mnemonic as written
+    const char *name; // the mnemonic, with its words in the order of its row
 } tk_sim_inst;
 
 static inline bool tk_sim_has(const tk_sim_inst *i, tk_sim_mod m) {

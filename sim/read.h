@@ -71,10 +71,10 @@ typedef struct tk_sim_scope {
 } tk_sim_scope;
 
 typedef struct tk_sim_number {
-    bool is_float;   // 1.5, 0f3F800000, 0d...
-    uint8_t pattern; // 4 or 8: written as the bits of an f32 or f64
-    bool negative;   // a minus stood before it (also applied to bits)
-    uint64_t bits;   // integer; or the bits of an f64 (pattern 0 or 8) or f32 (pattern 4)
+    bool is_float;    // 1.5, 0f3F800000, 0d...
+    uint8_t pattern;  // 4 or 8: written as the bits of an f32 or f64
+    bool is_unsigned; // an integer of .u64
+    uint64_t bits;    // integer; or the bits of an f64 (pattern 0 or 8) or f32 (pattern 4)
 } tk_sim_number;
 
 typedef enum tk_sim_item_kind {
@@ -136,9 +136,16 @@ bool tk_sim_is(const tk_sim_reader *r, const char *text); // a word or a punctua
 bool tk_sim_accept(tk_sim_reader *r, const char *text);   // goes on if it is
 void tk_sim_expect(tk_sim_reader *r, const char *text);
 const char *tk_sim_word(tk_sim_reader *r, const char *what); // interned; goes on
-tk_sim_number tk_sim_read_number(tk_sim_reader *r);          // with its sign; goes on
-uint64_t tk_sim_read_integer(tk_sim_reader *r, uint64_t most, const char *what);
-const char *tk_sim_token_text(tk_sim_reader *r); // for messages
+const char *tk_sim_token_text(tk_sim_reader *r);             // for messages
+
+// ---- read_const.c
+uint64_t tk_sim_read_integer(tk_sim_reader *r, uint64_t most, const char *what); // one number
+bool tk_sim_constant_begins(const tk_sim_reader *r);      // an expression, by its first token
+tk_sim_number tk_sim_read_constant(tk_sim_reader *r);     // goes on behind the expression
+tk_sim_number tk_sim_read_constant_not(tk_sim_reader *r); // behind its first !
+// Its bits as a type has them. Floats take floats, of f32 and f64 only; integers with or without a
+// sign take integers, pairs none. False: it does not fit.
+bool tk_sim_number_bits(const tk_sim_number *x, tk_sim_type type, uint64_t *out);
 
 // ---- read_names.c
 void tk_sim_scope_open(tk_sim_reader *r);
@@ -158,12 +165,23 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
 const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
                                 const tk_sim_inst *i);
 
+// Before the executor is picked: lists that are of another length than the words say; NULL: none.
+const char *tk_sim_list_problem(tk_sim_reader *r, const tk_sim_row *row, const tk_sim_inst *i);
+// Whether PTX has such an instruction, and the simulator does not.
+bool tk_sim_unsupported(const char *mnemonic);
+
+// ---- read_ranges.c
+// A number among the operands that the instruction does not take; NULL: none.
+const char *tk_sim_range_problem(tk_arena *arena, const tk_sim_inst *i);
+
 // ---- read_link.c
 void tk_sim_link(tk_sim_reader *r); // what is known only once the module is read
 
 // ---- match.c
 // What a mnemonic says by this row's pattern; false: another form.
 bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out);
+// The words as the row's pattern has them; NULL: another form.
+const char *tk_sim_in_order(tk_arena *arena, const tk_sim_row *row, const char *mnemonic);
 bool tk_sim_root_is(const tk_sim_row *row, const char *mnemonic, size_t n); // before the first dot
 bool tk_sim_type_of(const char *name, size_t n, tk_sim_type *out);
 

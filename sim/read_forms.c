@@ -51,39 +51,48 @@ static bool is_word(const char *s, size_t n, const char *word) {
 }
 
 static tk_sim_space space_of_word(const char *s, size_t n) {
-    return is_word(s, n, "global")   ? TK_SIM_GLOBAL
-           : is_word(s, n, "local")  ? TK_SIM_LOCAL
-           : is_word(s, n, "const")  ? TK_SIM_CONST
-           : strncmp(s, "shared", 6) ? TK_SIM_GENERIC
-                                     : TK_SIM_SHARED;
+    return is_word(s, n, "global")                                   ? TK_SIM_GLOBAL
+           : is_word(s, n, "local")                                  ? TK_SIM_LOCAL
+           : is_word(s, n, "const")                                  ? TK_SIM_CONST
+           : is_word(s, n, "param") || strncmp(s, "param::", 7) == 0 ? TK_SIM_PARAM
+           : strncmp(s, "shared", 6)                                 ? TK_SIM_GENERIC
+                                                                     : TK_SIM_SHARED;
+}
+
+// Whether a variable of a space may stand where the instruction names another: GENERIC names none.
+static bool of_space(tk_sim_space variable, tk_sim_space named) {
+    return named == TK_SIM_GENERIC ? variable != TK_SIM_PARAM && variable != TK_SIM_CONST
+           : named == TK_SIM_PARAM
+               ? variable == TK_SIM_PARAM || variable == TK_SIM_LOCAL // a call's
+               : variable == named;
 }
 
 // A variable by its name is of the space that the instruction names for this address: the n-th
-// space for the n-th address, the last one for what comes after it.
+// space for the n-th address, the last one for what comes after it. mbarriers are in shared memory.
 static const char *space_problem(const tk_sim_inst *i) {
     tk_sim_space said[4] = {TK_SIM_GENERIC};
     unsigned spaces = 0, n = 0;
     for (const char *s = i->name; *s && spaces < 4;) {
         const size_t k = strcspn(s, ".");
         const tk_sim_space x = space_of_word(s, k);
-        if (x != TK_SIM_GENERIC && !begins(i, "cp.async.bulk.prefetch")) {
+        if (x != TK_SIM_GENERIC && !begins(i, "cp.async.bulk.prefetch.tensor")) {
             said[spaces++] = x;
         }
         s += k + (s[k] == '.');
     }
-    const bool checked = begins(i, "ld") || begins(i, "st.") || begins(i, "stmatrix") ||
-                         begins(i, "atom.") || begins(i, "red.") || begins(i, "cp.");
-    for (uint32_t k = 0; checked && spaces && k < i->narg; k++) {
+    for (uint32_t k = 0; k < i->narg; k++) {
         const tk_sim_arg *a = &i->arg[k];
         if (a->kind != TK_SIM_ARG_ADDRESS) {
             continue;
         }
-        const bool tells = begins(i, "cp.") && n >= 2; // an mbarrier
-        const tk_sim_space x = tells ? TK_SIM_SHARED : said[n < spaces ? n : spaces - 1];
-        const bool named = a->space == TK_SIM_GLOBAL || a->space == TK_SIM_SHARED ||
-                           a->space == TK_SIM_LOCAL || a->space == TK_SIM_CONST;
-        if (named && (tk_sim_space)a->space != x) {
+        const bool tells = begins(i, "mbarrier.") || (begins(i, "cp.") && n >= 2); // an mbarrier
+        const tk_sim_space named = n < spaces ? said[n] : spaces ? said[spaces - 1] : said[0];
+        if (a->space != TK_SIM_GENERIC &&
+            !of_space((tk_sim_space)a->space, tells ? TK_SIM_SHARED : named)) {
             return "the variable is of another space";
+        }
+        if (a->space == TK_SIM_PARAM && begins(i, "st.")) {
+            return "nothing is written to a parameter of the entry";
         }
         n++;
     }
@@ -153,16 +162,100 @@ static const char *conversion_problem(const tk_sim_inst *i) {
     const bool bf16 = i->type[0] == TK_SIM_BF16 || i->type[1] == TK_SIM_BF16;
     const bool bytes = (to->kind != 'f' && to->bits == 8) || (from->kind != 'f' && from->bits == 8);
     const bool sat = tk_sim_has(i, TK_SIM_MOD_SAT);
-    return tk_sim_has(i, TK_SIM_MOD_FTZ) && !f32 ? ".ftz is of conversions with f32"
-           : sat && fits                         ? "nothing saturates in this conversion"
-           : sat && bf16                         ? "bf16 is not saturated"
-           : bf16 && bytes                       ? "there is no conversion between bf16 and bytes"
-                                                 : NULL;
+    const bool wide =
+        bf16 && (i->arg[0].bytes * 8u > to->bits || i->arg[1].bytes * 8u > from->bits);
+    return wide ? "conversions of bf16 need registers of their types' sizes"
+           : tk_sim_has(i, TK_SIM_MOD_FTZ) && !f32 ? ".ftz is of conversions with f32"
+           : sat && fits                           ? "nothing saturates in this conversion"
+           : sat && bf16                           ? "bf16 is not saturated"
+           : bf16 && bytes                         ? "there is no conversion between bf16 and bytes"
+                                                   : NULL;
+}
+
+// How many elements a vector access names.
+static unsigned elements(const tk_sim_inst *i) {
+    return tk_sim_has(i, TK_SIM_MOD_V8)                                   ? 8
+           : tk_sim_has(i, TK_SIM_MOD_V4) || tk_sim_has(i, TK_SIM_MOD_X4) ? 4
+           : tk_sim_has(i, TK_SIM_MOD_V2) || tk_sim_has(i, TK_SIM_MOD_X2) ? 2
+                                                                          : 1;
+}
+
+const char *tk_sim_list_problem(tk_sim_reader *r, const tk_sim_row *row, const tk_sim_inst *i) {
+    const bool vector = row->klass == TK_SIM_CLASS_MEMORY || row->klass == TK_SIM_CLASS_ATOMIC ||
+                        row->klass == TK_SIM_CLASS_ASYNC;
+    unsigned operand = 0;
+    for (const char *s = row->shape; vector && *s; s++) {
+        const unsigned n = elements(i), has = tk_sim_count_of(i, operand);
+        if ((*s == '*' || *s == '+') && has != n) {
+            return n == 1 ? "a list needs a word that says how many, as .v2"
+                          : tk_format(r->arena, "operand %u is a list of %u; %u are needed",
+                                      operand, has, n);
+        }
+        operand += *s == ' ';
+    }
+    return NULL;
+}
+
+// Results are discarded with _ where an instruction has others, or an effect.
+static const char *sink_problem(const tk_sim_inst *i, unsigned operand) {
+    const bool whole =
+        i->klass == TK_SIM_CLASS_ATOMIC || begins(i, "mbarrier.arrive") || begins(i, "setp.");
+    const unsigned n = tk_sim_count_of(i, operand);
+    unsigned sinks = 0;
+    for (unsigned a = 0; a < n; a++) {
+        sinks += tk_sim_operand(i, operand)[a].kind == TK_SIM_ARG_SINK;
+    }
+    return sinks && (n > 1 ? sinks == n || begins(i, "shfl.") : !whole)
+               ? "this result cannot be discarded with _"
+               : NULL;
+}
+
+static const char *operand_problem(const tk_sim_inst *i) {
+    const char *why = NULL;
+    for (unsigned k = 0; k < TK_SIM_OPERANDS && !why; k++) {
+        const tk_sim_arg *a = tk_sim_operand(i, k), *last = NULL;
+        why = sink_problem(i, k);
+        for (unsigned j = 0; j < tk_sim_count_of(i, k) && !why; j++) {
+            if (a[j].kind == TK_SIM_ARG_REG) {
+                why = last && last->bytes != a[j].bytes ? "registers of one list have one size"
+                                                        : NULL;
+                last = &a[j];
+            }
+        }
+    }
+    const bool number = begins(i, "movmatrix.") && i->arg[1].kind == TK_SIM_ARG_CONST;
+    return why ? why : number ? "a register is needed" : NULL;
+}
+
+// Instructions of PTX, and forms of others by a word, that the simulator does not have.
+bool tk_sim_unsupported(const char *mnemonic) {
+    static const char *const names[] = {
+#define TK_SIM_UNSUPPORTED(NAME) NAME,
+#define TK_SIM_UNSUPPORTED_WORD(NAME)
+#include "sim/unsupported.def"
+    };
+    static const char *const words[] = {
+#define TK_SIM_UNSUPPORTED(NAME)
+#define TK_SIM_UNSUPPORTED_WORD(NAME) NAME,
+#include "sim/unsupported.def"
+    };
+    bool is = false;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const size_t n = strlen(names[k]);
+        is = is || (strncmp(mnemonic, names[k], n) == 0 && (!mnemonic[n] || mnemonic[n] == '.'));
+    }
+    for (const char *s = strchr(mnemonic, '.'); s && !is; s = strchr(s + 1, '.')) {
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+            is = is || is_word(s + 1, strcspn(s + 1, "."), words[k]);
+        }
+    }
+    return is;
 }
 
 const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
                                 const tk_sim_inst *i) {
     const char *why = policy_problem(row, i);
+    why = why ? why : operand_problem(i);
     why = why ? why : width_problem(i);
     why = why ? why : space_problem(i);
     why = why ? why : vector_problem(r, i);

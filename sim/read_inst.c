@@ -12,23 +12,26 @@ enum { MAX_ITEMS = 320 };
 
 static void read_item(tk_sim_reader *r, tk_sim_item *out) {
     memset(out, 0, sizeof *out);
-    out->negated = tk_sim_accept(r, "!");
-    if (r->token.kind == TK_SIM_TOKEN_WORD) {
-        out->kind = TK_SIM_ITEM_SYMBOL;
-        out->name = tk_sim_word(r, "a name");
-        if (strcmp(out->name, "_") == 0) {
-            out->kind = TK_SIM_ITEM_SINK;
-        } else if (strcmp(out->name, "WARP_SZ") == 0) {
-            out->kind = TK_SIM_ITEM_NUMBER;
-            out->number = (tk_sim_number){.bits = 32};
-        } else if (tk_sim_is(r, "+") || tk_sim_is(r, "-")) {
-            tk_sim_accept(r, "+");
-            out->plus = (int64_t)tk_sim_read_number(r).bits;
-        }
+    const bool no = tk_sim_accept(r, "!");
+    if (tk_sim_constant_begins(r)) {
+        out->kind = TK_SIM_ITEM_NUMBER;
+        out->number = no ? tk_sim_read_constant_not(r) : tk_sim_read_constant(r);
         return;
     }
-    out->kind = TK_SIM_ITEM_NUMBER;
-    out->number = tk_sim_read_number(r);
+    out->negated = no;
+    out->kind = TK_SIM_ITEM_SYMBOL;
+    out->name = tk_sim_word(r, "an operand");
+    if (strcmp(out->name, "_") == 0) {
+        out->kind = TK_SIM_ITEM_SINK;
+    } else if (tk_sim_is(r, "-")) {
+        tk_sim_refuse(r, "behind '%s' stands '+' and a number, which may be negative", out->name);
+    } else if (tk_sim_accept(r, "+")) {
+        tk_sim_number x = tk_sim_read_constant(r);
+        if (x.is_float) {
+            tk_sim_refuse(r, "behind '%s+' stands an integer", out->name);
+        }
+        out->plus = (int64_t)x.bits;
+    }
 }
 
 typedef struct item_list {
@@ -45,20 +48,22 @@ static void push_item(tk_sim_reader *r, item_list *l) {
 }
 
 static void read_list(tk_sim_reader *r, item_list *l, const char *close) {
-    while (!tk_sim_accept(r, close)) {
-        push_item(r, l);
-        if (!tk_sim_is(r, close)) {
-            tk_sim_expect(r, ",");
-        }
+    if (tk_sim_accept(r, close)) {
+        return;
     }
+    do {
+        push_item(r, l);
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, close);
 }
 
-static void read_operand(tk_sim_reader *r, tk_sim_operand_text *out) {
+// groups: a parenthesis opens a list of a call, not a constant expression.
+static void read_operand(tk_sim_reader *r, tk_sim_operand_text *out, bool groups) {
     item_list l = {{0}};
     if (tk_sim_accept(r, "{")) {
         out->kind = TK_SIM_OPERAND_LIST;
         read_list(r, &l, "}");
-    } else if (tk_sim_accept(r, "(")) {
+    } else if (groups && tk_sim_accept(r, "(")) {
         out->kind = TK_SIM_OPERAND_GROUP;
         read_list(r, &l, ")");
     } else if (tk_sim_accept(r, "[")) {
@@ -80,18 +85,19 @@ static void read_operand(tk_sim_reader *r, tk_sim_operand_text *out) {
     out->item = l.items.at;
 }
 
-static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
+static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool groups) {
     unsigned n = 0;
     memset(o, 0, TK_SIM_OPERANDS * sizeof *o);
-    while (!tk_sim_accept(r, ";")) {
+    if (tk_sim_accept(r, ";")) {
+        return 0;
+    }
+    do {
         if (n == TK_SIM_OPERANDS) {
             tk_sim_refuse(r, "more than %d operands", TK_SIM_OPERANDS);
         }
-        read_operand(r, &o[n++]);
-        if (!tk_sim_is(r, ";")) {
-            tk_sim_expect(r, ",");
-        }
-    }
+        read_operand(r, &o[n++], groups);
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, ";");
     return n;
 }
 
@@ -100,7 +106,7 @@ static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o) {
 // One operand of a shape: see ops.def.
 typedef struct spec {
     bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
-    bool number, listed;
+    bool number, listed, bits_only; // bits_only: w and the like, which take no floats
     unsigned bits;
     tk_sim_type type; // of immediates
 } spec;
@@ -116,6 +122,7 @@ typedef struct fitting {
 
 // Says least of what may be wrong.
 static const char another_form[] = "an operand has another form";
+static const char not_an_address[] = "a register is needed; mov gives the address of a variable";
 
 static bool misfit(fitting *f, const char *why) {
     f->why = why;
@@ -159,6 +166,9 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
         case 'W':
             out->bits = 2u * tk_sim_types[i->type[0]].bits;
             break;
+        case 'f':
+            out->bits = 32;
+            break;
         case 'r':
             out->any = true;
             break;
@@ -169,7 +179,8 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
             break;
         }
         if (*s < '0' || *s > '3') {
-            out->type = bits_type(out->bits);
+            out->type = *s == 'f' ? TK_SIM_F32 : bits_type(out->bits);
+            out->bits_only = out->type != TK_SIM_F32 && !out->any;
         }
     }
     for (s++; *s && *s != ' '; s++) {
@@ -181,35 +192,22 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
     return s;
 }
 
-// The bits of an immediate of a type of this many bits.
-static bool number_bits(const tk_sim_number *x, const spec *s, uint64_t *out) {
-    bool is_float = tk_sim_types[s->type].kind == 'f' && !s->any;
-    unsigned bits = s->any ? 64 : s->bits;
-    if (is_float && x->is_float && bits == 32 && x->pattern != 4) {
-        double d;
-        memcpy(&d, &x->bits, sizeof d);
-        float f = (float)d;
-        uint32_t u;
-        memcpy(&u, &f, sizeof u);
-        *out = u;
-        return true;
-    }
-    if (is_float && x->is_float && bits == 64 && x->pattern == 4) {
-        uint32_t u = (uint32_t)x->bits;
-        float f;
-        memcpy(&f, &u, sizeof f);
-        double d = (double)f;
-        memcpy(out, &d, sizeof d);
-        return true;
-    }
-    if (x->is_float && (x->pattern == 4 ? bits != 32 : bits != 64)) {
-        return false;
-    }
-    *out = bits < 64 ? x->bits & ((UINT64_C(1) << bits) - 1) : x->bits;
-    return true;
+static void push_arg(fitting *f, tk_sim_arg a) { tk_vec_push(f->r->arena, &f->args, a); }
+
+// mov, and cvt between integers.
+static bool takes_special(const fitting *f, const spec *s) {
+    const tk_sim_inst *i = f->inst;
+    const bool mov = strncmp(i->name, "mov.", 4) == 0 && tk_sim_types[s->type].kind != 'f';
+    const bool cvt = strncmp(i->name, "cvt.", 4) == 0 && i->ntype == 2 &&
+                     tk_sim_types[i->type[0]].kind != 'f' && tk_sim_types[i->type[1]].kind != 'f';
+    return !s->dest && (mov || cvt);
 }
 
-static void push_arg(fitting *f, tk_sim_arg a) { tk_vec_push(f->r->arena, &f->args, a); }
+// Threads and blocks were counted in 16 bits, grids in 32, and may still be.
+static bool special_fits(unsigned which, unsigned bytes, const spec *s) {
+    return s->bits == bytes * 8 || (which <= TK_SIM_SPECIAL_NCTAID_Z && s->bits == 16) ||
+           (which == TK_SIM_SPECIAL_GRIDID && s->bits == 32);
+}
 
 static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
     static const struct {
@@ -222,7 +220,10 @@ static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
     for (unsigned k = 0; k < TK_SIM_SPECIAL_COUNT; k++) {
         if (strcmp(special[k].name, x->name) == 0) {
             bool pred = special[k].bytes == 0;
-            if (s->dest || pred != s->pred || (!pred && !s->any && s->bits > 64)) {
+            if (!takes_special(f, s)) {
+                return misfit(f, "a special register is an operand of mov only");
+            }
+            if (pred != s->pred || (!pred && !s->any && !special_fits(k, special[k].bytes, s))) {
                 return misfit(f, "a special register does not fit here");
             }
             f->inst->clock =
@@ -238,7 +239,7 @@ static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
 
 static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
     return (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, bits),
-                        0,
+                        (int32_t)(uint32_t)bits,
                         TK_SIM_ARG_CONST,
                         (uint8_t)bytes,
                         false,
@@ -252,6 +253,18 @@ static uint32_t own_address(fitting *f, const tk_sim_symbol *y, int64_t plus) {
                             0, (uint64_t)(y->value + plus));
 }
 
+// Addresses of variables are operands of few instructions.
+static bool takes_address(const fitting *f, const spec *s) {
+    static const char *const begin[] = {"mov.", "cvta.", "mapa.", "getctarank."};
+    const char *name = f->inst->name;
+    bool takes = false;
+    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
+        takes = takes || strncmp(name, begin[k], strlen(begin[k])) == 0;
+    }
+    return takes && !s->dest && !s->pred && !s->any && tk_sim_types[s->type].kind != 'f' &&
+           !tk_sim_has(f->inst, TK_SIM_MOD_TO);
+}
+
 static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
     const tk_sim_symbol *y = tk_sim_lookup(f->r, x->name);
     if (!y) {
@@ -260,7 +273,10 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
     unsigned bytes = tk_sim_types[y->type].bits / 8u;
     switch (y->kind) {
     case TK_SIM_SYMBOL_REG:
-        if ((y->type == TK_SIM_PRED) != s->pred || x->plus) {
+        if (x->plus) {
+            return misfit(f, "a register and a number stand together in addresses only");
+        }
+        if ((y->type == TK_SIM_PRED) != s->pred) {
             return misfit(f, s->pred ? "a predicate is needed" : "a predicate stands here");
         }
         if (!s->pred && !s->any && bytes * 8 != s->bits && !(s->wider && bytes * 8 >= s->bits)) {
@@ -271,8 +287,8 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
                                  (uint8_t)bytes, x->negated, 0});
         return true;
     case TK_SIM_SYMBOL_VARIABLE:
-        if (s->dest || s->pred) {
-            break;
+        if (!takes_address(f, s)) {
+            return misfit(f, not_an_address);
         }
         push_arg(f, (tk_sim_arg){
                         tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus),
@@ -280,8 +296,8 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     case TK_SIM_SYMBOL_LOCAL:
     case TK_SIM_SYMBOL_PARAM:
-        if (s->dest || s->pred) {
-            break;
+        if (!takes_address(f, s)) {
+            return misfit(f, not_an_address);
         }
         push_arg(f, (tk_sim_arg){own_address(f, y, x->plus), 0, TK_SIM_ARG_CONST, 8, false, 0});
         return true;
@@ -320,6 +336,9 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
     if (s->dest) {
         return misfit(f, "a number is no destination");
     }
+    if (x->number.is_float && (s->pred || s->bits_only)) {
+        return misfit(f, "an integer is needed");
+    }
     if (s->pred) {
         bool set = x->number.bits != 0;
         push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_PRED, 0, set), 0,
@@ -327,8 +346,10 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     }
     uint64_t bits;
-    if (!number_bits(&x->number, s, &bits)) {
-        return misfit(f, "this number does not fit the type");
+    const bool registers = s->listed && s->bits_only;
+    if (registers || !tk_sim_number_bits(&x->number, s->any ? TK_SIM_B64 : s->type, &bits)) {
+        return misfit(f, registers ? "registers are needed in this list"
+                                   : "this number does not fit the type");
     }
     push_arg(f, constant(f, bits, s->any ? 8 : s->bits / 8));
     return true;
@@ -342,13 +363,19 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
     const tk_sim_item *x = &o->item[0];
     const tk_sim_symbol *y = x->kind == TK_SIM_ITEM_SYMBOL ? tk_sim_lookup(f->r, x->name) : NULL;
     tk_sim_arg a = {0, 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_GENERIC};
-    if (x->negated || x->kind == TK_SIM_ITEM_SINK || x->plus != (int32_t)x->plus) {
+    if (x->negated || x->kind == TK_SIM_ITEM_SINK) {
+        return misfit(f, "this is no address");
+    }
+    if (x->plus != (int32_t)x->plus) {
         bool narrow = y && y->kind == TK_SIM_SYMBOL_REG && tk_sim_types[y->type].bits == 32;
-        if (x->negated || !narrow || x->plus != (uint32_t)x->plus) {
-            return misfit(f, "this is no address");
+        if (!narrow || x->plus != (uint32_t)x->plus) {
+            return misfit(f, "what is added to an address has 32 bits");
         }
     }
     if (x->kind == TK_SIM_ITEM_NUMBER) {
+        if (x->number.is_float || !tk_sim_has(f->inst, TK_SIM_MOD_LOCAL)) {
+            return misfit(f, "an address that is a number is of .local only");
+        }
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, x->number.bits);
     } else if (!y) {
         return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
@@ -461,12 +488,19 @@ typedef struct written {
     tk_sim_operand_text operand[TK_SIM_OPERANDS];
 } written;
 
-static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, tk_sim_inst *out,
-                    const char **why) {
+static const char *no_executor(const tk_sim_row *row) {
+    return strpbrk(row->shape, "*+")
+               ? "these suffixes do not go together, or not with lists of this length"
+               : "these suffixes do not go together";
+}
+
+// name: the mnemonic, with its words in the row's order.
+static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const char *name, const written *x,
+                    tk_sim_inst *out, const char **why) {
     memset(out, 0, sizeof *out);
-    out->name = x->name;
+    out->name = name;
     out->line = x->line;
-    if (!tk_sim_match(row, x->name, out)) {
+    if (!name || !tk_sim_match(row, name, out)) {
         return false;
     }
     fitting f = {.r = r, .inst = out};
@@ -477,11 +511,18 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const written *x, t
     out->klass = (uint8_t)row->klass;
     out->arg = f.args.at;
     out->narg = f.args.n;
-    out->exec = row->bind(out);
-    f.why = out->exec ? tk_sim_form_problem(r, row, out) : "these suffixes do not go together";
+    f.why = tk_sim_list_problem(r, row, out);
+    out->exec = f.why ? NULL : row->bind(out);
+    if (!f.why) {
+        f.why = out->exec ? tk_sim_form_problem(r, row, out) : no_executor(row);
+    }
     if (f.why) {
         *why = *why && *why != another_form ? *why : f.why;
         return false;
+    }
+    const char *range = tk_sim_range_problem(r->arena, out); // no other form is meant
+    if (range) {
+        tk_sim_refuse_at(r, x->line, "instruction '%s': %s", x->name, range);
     }
     for (uint32_t k = 0; k < f.labels.n; k++) {
         tk_sim_label_ref(r, f.labels.at[k], out->line, &f.args.at[f.first_label + k]);
@@ -594,7 +635,7 @@ static bool fit_actual(fitting *f, const tk_sim_formal *formal, const tk_sim_ite
     }
     spec s = {.dest = dest, .bits = formal->bytes * 8};
     s.bits = s.bits < 16 ? 16 : s.bits;
-    s.type = bits_type(s.bits);
+    s.type = formal->is_register && formal->bytes > 1 ? formal->type : bits_type(s.bits);
     return fit_item(f, x, &s);
 }
 
@@ -659,33 +700,58 @@ static void read_call(tk_sim_reader *r, const written *x, uint8_t guard, uint32_
     push_inst(r, i, guard, guard_slot);
 }
 
+// The first row that the instruction fits. any: with its words in any order.
+static bool find_row(tk_sim_reader *r, const written *x, bool any, tk_sim_inst *out,
+                     const char **why, bool *known) {
+    size_t rows, root = strcspn(x->name, ".");
+    const tk_sim_row *row = tk_sim_rows(&rows);
+    for (size_t k = 0; k < rows; k++) {
+        if (!tk_sim_root_is(&row[k], x->name, root)) {
+            continue;
+        }
+        *known = true;
+        const char *name = any ? tk_sim_in_order(r->arena, &row[k], x->name) : x->name;
+        if (try_row(r, &row[k], name, x, out, why)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A word, and what follows it with a dot.
+static const char *read_mnemonic(tk_sim_reader *r) {
+    const char *name = tk_sim_word(r, "an instruction");
+    while (r->token.kind == TK_SIM_TOKEN_WORD && *r->token.at == '.') {
+        const char *both = tk_format(r->arena, "%s%.*s", name, (int)r->token.n, r->token.at);
+        name = tk_intern(&r->names, both, strlen(both));
+        tk_sim_next(r);
+    }
+    return name;
+}
+
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
     written x;
     x.line = r->token.line;
-    x.name = tk_sim_word(r, "an instruction");
-    x.n = read_operands(r, x.operand);
-    if (strcmp(x.name, "call") == 0 || strcmp(x.name, "call.uni") == 0) {
+    x.name = read_mnemonic(r);
+    const bool call = strcmp(x.name, "call") == 0 || strcmp(x.name, "call.uni") == 0;
+    x.n = read_operands(r, x.operand, call);
+    if (call) {
         read_call(r, &x, guard, guard_slot);
         return;
     }
-    size_t rows, root = strcspn(x.name, ".");
-    const tk_sim_row *row = tk_sim_rows(&rows);
     const char *why = NULL;
+    tk_sim_inst i;
     bool known = false;
-    for (size_t k = 0; k < rows; k++) {
-        tk_sim_inst i;
-        if (!tk_sim_root_is(&row[k], x.name, root)) {
-            continue;
-        }
-        known = true;
-        if (try_row(r, &row[k], &x, &i, &why)) {
-            check_target(r, &x);
-            push_inst(r, i, guard, guard_slot);
-            return;
-        }
+    if (find_row(r, &x, false, &i, &why, &known) || find_row(r, &x, true, &i, &why, &known)) {
+        check_target(r, &x);
+        push_inst(r, i, guard, guard_slot);
+        return;
     }
     if (why) {
         tk_sim_refuse_at(r, x.line, "instruction '%s': %s", x.name, why);
+    }
+    if (tk_sim_unsupported(x.name)) {
+        tk_sim_refuse_at(r, x.line, "instruction '%s' is not supported by the simulator", x.name);
     }
     tk_sim_refuse_at(r, x.line,
                      known ? "unknown form of an instruction: '%s'" : "unknown instruction '%s'",

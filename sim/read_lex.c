@@ -5,7 +5,6 @@
 // tables can be matched against mnemonics as they are written.
 #include "sim/read.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void tk_sim_refuse_at(tk_sim_reader *r, uint32_t line, const char *fmt, ...) {
@@ -33,6 +32,18 @@ static bool is_word_start(char c) {
            c == '.';
 }
 
+static void skip_comment(tk_sim_reader *r) {
+    const uint32_t line = r->line;
+    for (r->at += 2; r->end - r->at >= 2; r->at++) {
+        if (r->at[0] == '*' && r->at[1] == '/') {
+            r->at += 2;
+            return;
+        }
+        r->line += *r->at == '\n';
+    }
+    tk_sim_refuse_at(r, line, "a comment without an end");
+}
+
 static void skip_space(tk_sim_reader *r) {
     while (r->at < r->end) {
         const char *p = r->at;
@@ -47,12 +58,7 @@ static void skip_space(tk_sim_reader *r) {
                 r->at++;
             }
         } else if (more && p[0] == '/' && p[1] == '*') {
-            r->at += 2;
-            while (r->at < r->end && !(r->at + 1 < r->end && r->at[0] == '*' && r->at[1] == '/')) {
-                r->line += *r->at == '\n';
-                r->at++;
-            }
-            r->at += r->at < r->end ? 2 : 0;
+            skip_comment(r);
         } else {
             return;
         }
@@ -72,6 +78,11 @@ static const char *word_end(const tk_sim_reader *r) {
         }
     }
     return p;
+}
+
+// 5, .5
+static bool is_number_start(const tk_sim_reader *r) {
+    return is_digit(*r->at) || (*r->at == '.' && r->end - r->at > 1 && is_digit(r->at[1]));
 }
 
 static const char *number_end(const tk_sim_reader *r) {
@@ -99,12 +110,12 @@ void tk_sim_next(tk_sim_reader *r) {
     t->line = r->line;
     if (r->at == r->end) {
         t->kind = TK_SIM_TOKEN_END;
+    } else if (is_number_start(r)) {
+        t->kind = TK_SIM_TOKEN_NUMBER;
+        r->at = number_end(r);
     } else if (is_word_start(*r->at)) {
         t->kind = TK_SIM_TOKEN_WORD;
         r->at = word_end(r);
-    } else if (is_digit(*r->at)) {
-        t->kind = TK_SIM_TOKEN_NUMBER;
-        r->at = number_end(r);
     } else if (*r->at == '"') {
         t->kind = TK_SIM_TOKEN_STRING;
         t->at = ++r->at;
@@ -162,89 +173,4 @@ const char *tk_sim_word(tk_sim_reader *r, const char *what) {
     const char *name = tk_intern(&r->names, r->token.at, r->token.n);
     tk_sim_next(r);
     return name;
-}
-
-// ---- Numbers
-
-static bool read_base(const char *s, size_t n, unsigned base, uint64_t *out) {
-    uint64_t x = 0;
-    for (size_t i = 0; i < n; i++) {
-        char c = s[i];
-        unsigned d = is_digit(c)            ? (unsigned)(c - '0')
-                     : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                            : 99;
-        if (d >= base || x > (UINT64_MAX - d) / base) {
-            return false;
-        }
-        x = x * base + d;
-    }
-    *out = x;
-    return n > 0;
-}
-
-static bool read_decimal_float(const char *s, size_t n, uint64_t *out) {
-    char text[64];
-    if (n >= sizeof text) {
-        return false;
-    }
-    memcpy(text, s, n);
-    text[n] = 0;
-    char *end;
-    double x = strtod(text, &end);
-    memcpy(out, &x, sizeof x);
-    return end == text + n;
-}
-
-static bool read_number_text(const char *s, size_t n, tk_sim_number *x) {
-    bool zero = n > 2 && s[0] == '0';
-    char kind = zero ? s[1] : 0;
-    if (kind == 'f' || kind == 'F' || kind == 'd' || kind == 'D') {
-        x->is_float = true;
-        x->pattern = kind == 'f' || kind == 'F' ? 4 : 8;
-        return n == 2 + 2 * (size_t)x->pattern && read_base(s + 2, n - 2, 16, &x->bits);
-    }
-    if (n > 1 && s[n - 1] == 'U') {
-        n--;
-    }
-    if (kind == 'x' || kind == 'X') {
-        return read_base(s + 2, n - 2, 16, &x->bits);
-    }
-    if (kind == 'b' || kind == 'B') {
-        return read_base(s + 2, n - 2, 2, &x->bits);
-    }
-    if (memchr(s, '.', n) || memchr(s, 'e', n) || memchr(s, 'E', n)) {
-        x->is_float = true;
-        return read_decimal_float(s, n, &x->bits);
-    }
-    return read_base(s, n, n > 1 && s[0] == '0' ? 8 : 10, &x->bits);
-}
-
-tk_sim_number tk_sim_read_number(tk_sim_reader *r) {
-    tk_sim_number x = {0};
-    bool minus = tk_sim_accept(r, "-");
-    if (!minus) {
-        tk_sim_accept(r, "+");
-    }
-    if (r->token.kind != TK_SIM_TOKEN_NUMBER || !read_number_text(r->token.at, r->token.n, &x)) {
-        tk_sim_refuse(r, "expected a number, not %s", tk_sim_token_text(r));
-    }
-    if (minus) {
-        x.negative = true;
-        x.bits = !x.is_float      ? 0 - x.bits
-                 : x.pattern == 4 ? x.bits ^ UINT64_C(0x80000000)
-                                  : x.bits ^ UINT64_C(0x8000000000000000);
-    }
-    tk_sim_next(r);
-    return x;
-}
-
-uint64_t tk_sim_read_integer(tk_sim_reader *r, uint64_t most, const char *what) {
-    uint32_t line = r->token.line;
-    tk_sim_number x = tk_sim_read_number(r);
-    if (x.is_float || x.negative || x.bits > most) {
-        tk_sim_refuse_at(r, line, "%s must be an integer from 0 to %llu", what,
-                         (unsigned long long)most);
-    }
-    return x.bits;
 }

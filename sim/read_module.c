@@ -15,6 +15,7 @@ typedef struct declared {
     uint32_t vector; // 1, 2, 4
     uint64_t align, count;
     bool unsized; // name[]
+    unsigned dims;
     const char *name;
 } declared;
 
@@ -69,6 +70,7 @@ static void read_declared(tk_sim_reader *r, declared *d, uint64_t most) {
     }
     d->name = tk_sim_word(r, "a name");
     while (tk_sim_accept(r, "[")) {
+        d->dims++;
         if (tk_sim_accept(r, "]")) {
             d->unsized = true;
             continue;
@@ -93,6 +95,9 @@ static uint64_t declared_bytes(tk_sim_reader *r, const declared *d, uint64_t mos
     if (d->type == TK_SIM_PRED || bytes > most) {
         tk_sim_refuse(r, "'%s' is larger than %llu bytes, or a predicate", d->name,
                       (unsigned long long)most);
+    }
+    if (bytes == 0) {
+        tk_sim_refuse(r, "'%s' has no size", d->name);
     }
     return bytes;
 }
@@ -124,34 +129,45 @@ static void read_address_value(tk_sim_reader *r, bytes *b, uint64_t size, uint32
     if (x.generic) {
         tk_sim_expect(r, ")");
     }
-    if (tk_sim_is(r, "+") || tk_sim_is(r, "-")) {
-        tk_sim_accept(r, "+");
-        x.plus = (int64_t)tk_sim_read_number(r).bits;
+    if (tk_sim_accept(r, "+")) {
+        tk_sim_number plus = tk_sim_read_constant(r);
+        if (plus.is_float) {
+            tk_sim_refuse(r, "behind '%s+' stands an integer", name);
+        }
+        x.plus = (int64_t)plus.bits;
     }
     tk_vec_push(r->arena, &r->program->relocs, x);
     push_value(r, b, 0, size);
 }
 
 static void read_value(tk_sim_reader *r, bytes *b, const declared *d, uint32_t in) {
-    if (tk_sim_accept(r, "{")) {
-        while (!tk_sim_accept(r, "}")) {
-            if (tk_sim_is(r, "{")) {
-                tk_sim_refuse(r, "initialisers in initialisers are not known");
-            }
-            read_value(r, b, d, in);
-            if (!tk_sim_is(r, "}")) {
-                tk_sim_expect(r, ",");
-            }
-        }
-    } else if (r->token.kind == TK_SIM_TOKEN_WORD) {
+    if (!tk_sim_constant_begins(r)) {
         read_address_value(r, b, element_bytes(d), in);
-    } else {
-        tk_sim_number x = tk_sim_read_number(r);
-        if (x.is_float && x.pattern != element_bytes(d) && !(d->type == TK_SIM_F64)) {
-            tk_sim_refuse(r, "this number does not fit the type");
-        }
-        push_value(r, b, x.bits, element_bytes(d));
+        return;
     }
+    uint64_t bits;
+    tk_sim_number x = tk_sim_read_constant(r);
+    if (!tk_sim_number_bits(&x, d->type, &bits)) {
+        tk_sim_refuse(r, "this number does not fit the type");
+    }
+    push_value(r, b, bits, element_bytes(d));
+}
+
+static void read_values(tk_sim_reader *r, bytes *b, const declared *d, uint32_t in) {
+    if (!tk_sim_accept(r, "{")) {
+        read_value(r, b, d, in);
+        return;
+    }
+    if (tk_sim_accept(r, "}")) {
+        return;
+    }
+    if (d->dims > 1 || tk_sim_is(r, "{")) {
+        tk_sim_refuse(r, "initial values of arrays of arrays are not supported by the simulator");
+    }
+    do {
+        read_value(r, b, d, in);
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, "}");
 }
 
 // ---- Variables of the module
@@ -166,7 +182,7 @@ static uint64_t place(uint64_t *used, uint64_t n, uint64_t align) {
 static void read_initialiser(tk_sim_reader *r, const declared *d, uint32_t index) {
     bytes b = {{0}};
     uint64_t most = r->program->variables.at[index].bytes;
-    read_value(r, &b, d, index);
+    read_values(r, &b, d, index);
     if (d->unsized) {
         r->program->variables.at[index].bytes = b.data.n;
     } else if (b.data.n > most) {
@@ -216,9 +232,18 @@ static void read_variable(tk_sim_reader *r, tk_sim_space space, bool external) {
 
 // ---- Statements of a body
 
+// Other types are of instructions only.
+static bool of_registers(tk_sim_type t) {
+    return t <= TK_SIM_B64 || t == TK_SIM_PRED || t == TK_SIM_F16 || t == TK_SIM_F16X2 ||
+           t == TK_SIM_F32 || t == TK_SIM_F64;
+}
+
 static void read_registers(tk_sim_reader *r) {
     tk_sim_type type;
-    if (!read_type(r, &type) || tk_sim_types[type].bits > 64) {
+    if (tk_sim_is(r, ".b128")) {
+        tk_sim_refuse(r, "registers of type .b128 are not supported by the simulator");
+    }
+    if (!read_type(r, &type) || !of_registers(type)) {
         tk_sim_refuse(r, "registers of type %s are not known", tk_sim_token_text(r));
     }
     do {
@@ -355,7 +380,7 @@ static void read_body(tk_sim_reader *r) {
             tk_sim_scope_open(r);
         } else if (tk_sim_accept(r, "}")) {
             tk_sim_scope_close(r);
-        } else if (!tk_sim_accept(r, ";") && !read_body_directive(r)) {
+        } else if (!read_body_directive(r)) {
             read_statement(r);
         }
     }
@@ -366,10 +391,10 @@ static void read_body(tk_sim_reader *r) {
 static void read_params(tk_sim_reader *r) {
     tk_sim_entry *e = r->entry;
     uint64_t used = 0;
-    if (!tk_sim_accept(r, "(")) {
+    if (!tk_sim_accept(r, "(") || tk_sim_accept(r, ")")) {
         return;
     }
-    while (!tk_sim_accept(r, ")")) {
+    do {
         declared d;
         tk_sim_expect(r, ".param");
         read_declared(r, &d, 32764);
@@ -380,10 +405,8 @@ static void read_params(tk_sim_reader *r) {
         }
         tk_vec_push(r->arena, &e->params, p);
         tk_sim_declare(r, d.name, TK_SIM_SYMBOL_PARAM)->value = p.offset;
-        if (!tk_sim_is(r, ")")) {
-            tk_sim_expect(r, ",");
-        }
-    }
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, ")");
     e->param_bytes = (uint32_t)used;
 }
 
@@ -485,7 +508,10 @@ static void read_entry(tk_sim_reader *r) {
 typedef TK_VEC(tk_sim_formal) formals;
 
 static void read_formals(tk_sim_reader *r, formals *list) {
-    while (!tk_sim_accept(r, ")")) {
+    if (tk_sim_accept(r, ")")) {
+        return;
+    }
+    do {
         tk_sim_formal x = {.is_register = tk_sim_accept(r, ".reg"), .align = 1};
         if (x.is_register) {
             if (!read_type(r, &x.type) || x.type == TK_SIM_PRED || tk_sim_types[x.type].bits > 64) {
@@ -505,10 +531,8 @@ static void read_formals(tk_sim_reader *r, formals *list) {
             tk_sim_refuse(r, "more than %d parameters", TK_SIM_MAX_FORMALS);
         }
         tk_vec_push(r->arena, list, x);
-        if (!tk_sim_is(r, ")")) {
-            tk_sim_expect(r, ",");
-        }
-    }
+    } while (tk_sim_accept(r, ","));
+    tk_sim_expect(r, ")");
 }
 
 static bool same_formals(const formals *x, const tk_sim_formal *y, uint32_t n) {
@@ -636,7 +660,7 @@ static void read_file(tk_sim_reader *r) {
     r->program->files.at[number] = tk_strndup(r->arena, r->token.at, r->token.n);
     tk_sim_next(r);
     while (tk_sim_accept(r, ",")) {
-        tk_sim_read_number(r);
+        tk_sim_read_integer(r, UINT64_MAX, "a number of .file");
     }
 }
 
@@ -663,9 +687,9 @@ static void read_linked(tk_sim_reader *r) {
 static void read_module(tk_sim_reader *r) {
     tk_sim_next(r);
     while (r->token.kind != TK_SIM_TOKEN_END) {
-        if (tk_sim_accept(r, ".version")) {
+        if (!r->program->version && tk_sim_accept(r, ".version")) {
             read_version(r);
-        } else if (tk_sim_accept(r, ".target")) {
+        } else if (!r->program->target && tk_sim_accept(r, ".target")) {
             r->program->target = tk_sim_word(r, "a target");
             while (tk_sim_accept(r, ",")) {
                 tk_sim_word(r, "a target");

@@ -77,8 +77,8 @@ Test(sim_async, faults) {
     fault(MINE FROM "add.s64 %d1, %d1, 8;" COPY, "misaligned", "copies 16 bytes");
     fault(MINE FROM "add.s64 %d1, %d1, 32768;" COPY, "out-of-bounds", "global memory");
     fault(MINE FROM "add.s32 %r1, %r1, 2048;" COPY, "out-of-bounds", "shared memory");
-    fault(MINE FROM "cp.async.cg.shared.global [%r1], [%d1], 8;", "async-operands", "8 bytes");
-    fault(MINE FROM "cp.async.ca.shared.global [%r1], [%d1], 4, 5;", "async-operands", "5 of them");
+    fault(MINE FROM "mov.u32 %r9, 5; cp.async.ca.shared.global [%r1], [%d1], 4, %r9;",
+          "async-operands", "5 of them");
 }
 
 // The source is read at some moment up to the wait: what is written to it in between may or may not
@@ -281,8 +281,9 @@ Test(sim_async, bulk) {
                "fence.mbarrier_init");
     bulk_fault(BULK_BEGIN "add.s32 %r1, %r1, 8;" BULK_LOAD, "misaligned", "16 bytes");
     bulk_fault(BULK_BEGIN "add.s32 %r1, %r1, 16;" BULK_LOAD, "out-of-bounds", "shared memory");
-    bulk_fault("cp.async.bulk.global.shared::cta.bulk_group [%base], [tile], 24;", "async-operands",
-               "24 bytes");
+    bulk_fault("mov.u32 %r9, 24;\n"
+               "cp.async.bulk.global.shared::cta.bulk_group [%base], [tile], %r9;",
+               "async-operands", "24 bytes");
     bulk_fault("mov.u32 %r1, tile; st.shared.b64 [%r1], 1;"
                "cp.async.bulk.global.shared::cta.bulk_group [%base], [%r1], 16;",
                "uninitialised", "reads");

@@ -120,6 +120,46 @@ Test(sim_cluster, launches_that_do_not_fit) {
     sim_close(e);
 }
 
+// Each architecture has its own shared memory, and what of it variables may take.
+Test(sim_cluster, shared_memory_that_does_not_fit) {
+    static const struct {
+        const char *target;
+        uint32_t fixed, all;
+    } known[] = {{"sm_80", 49152, 166912},
+                 {"sm_86", 49152, 101376},
+                 {"sm_89", 49152, 101376},
+                 {"sm_90", 232448, 232448},
+                 {"sm_90a", 232448, 232448}};
+    static const char form[] =
+        ".version 8.0\n.target %s\n.address_size 64\n.extern .shared .b8 dyn[];\n"
+        ".shared .b8 other[16000];\n.shared .align 16 .b8 s[%u];\n"
+        ".func f() { .reg .b32 r; mov.u32 r, s; ret; }\n"
+        ".entry k(.param .u64 p) { .reg .b32 r; mov.u32 r, dyn; %s ret; }";
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        for (unsigned way = 0; way < 3; way++) { // by the entry, by a function, by nobody
+            const char *use = way == 0 ? "mov.u32 r, s;" : way == 1 ? "call f;" : "";
+            for (unsigned more = 0; more < 2; more++) {
+                sim_env *e = sim_open();
+                const uint32_t fixed = known[k].fixed + more;
+                cr_assert(sim_read(e, tk_format(&e->arena, form, known[k].target, fixed, use)));
+                e->launch.shared = known[k].all - known[k].fixed;
+                const bool ok = sim_launch(e, 1, 32);
+                cr_expect(ok == (!more || way == 2), "%s, %u: %s", known[k].target, way,
+                          sim_fault(e));
+                cr_expect(ok || strstr(sim_fault(e), "for variables of fixed size"), "%s",
+                          sim_fault(e));
+                sim_close(e);
+                e = sim_open();
+                cr_assert(sim_read(e, tk_format(&e->arena, form, known[k].target, 1024u, "")));
+                e->launch.shared = known[k].all + more;
+                cr_expect(sim_launch(e, 1, 32) == !more, "%s: %s", known[k].target, sim_fault(e));
+                cr_expect(!more || strstr(sim_fault(e), "has at most"), "%s", sim_fault(e));
+                sim_close(e);
+            }
+        }
+    }
+}
+
 #define MINE "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 4, %r1; mov.u32 %r2, %cluster_ctarank;\n"
 #define NEXT                                                                                       \
     "mov.u32 %r4, %cluster_nctarank; add.u32 %r3, %r2, 1; rem.u32 %r3, %r3, %r4;\n"                \
@@ -311,8 +351,9 @@ Test(sim_cluster, faults_of_barriers) {
                     "@%p1 mbarrier.arrive.shared.b64 %d2, [bar];\n"
                     "@%p1 mbarrier.test_wait.shared.b64 %p2, [bar], %d1;",
           "mbarrier", "of phase 0 of the mbarrier, which is in phase 2");
-    fault(1, 32, INIT("1") "@%p1 mbarrier.test_wait.parity.shared.b64 %p2, [bar], 2;", "mbarrier",
-          "a parity of 2");
+    fault(1, 32,
+          INIT("1") "mov.u32 %r9, 2;\n@%p1 mbarrier.test_wait.parity.shared.b64 %p2, [bar], %r9;",
+          "mbarrier", "a parity of 2");
 }
 
 // A barrier's memory is free again after mbarrier.inval.

@@ -84,6 +84,54 @@ static const char *const taken[] = {
     "mbarrier.arrive.noComplete.shared.b64 %d1, [sv], 1;",
     "mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [sv], %r1;",
     "fence.proxy.tensormap::generic.acquire.gpu [gv], 128;",
+    "mbarrier.complete_tx.shared::cluster.b64 [%r2], %r1;",
+    "mbarrier.expect_tx.b64 [%d2], %r1;",
+    "set.eq.u16.bf16 %h1, %h2, %h3;",
+    "set.eq.bf16.f16 %h1, %h2, %h3;",
+    "set.eq.ftz.u32.f16x2 %r1, %r2, %r3;",
+    "set.eq.and.s32.bf16x2 %r1, %r2, %r3, %p1;",
+    // Words in another order
+    "ldmatrix.sync.aligned.x2.trans.m8n8.shared.b16 {%r1, %r2}, [sv];",
+    "ldmatrix.m8n8.x2.sync.aligned.b16.shared {%r1, %r2}, [sv];",
+    "add.sat.rn.ftz.f32 %r1, %r2, %r3;",
+    "cvt.s32.rzi.f32 %r1, %r2;",
+    "ld.b32.gpu.acquire.global %r1, [gv];",
+    "atom.u32.add.global %r1, [gv], %r2;",
+    "cp.async.bulk.tensor.shared::cluster.global.2d.mbarrier::complete_tx::bytes [sv], [%d1, {%r1, "
+    "%r2}], [sv];",
+    "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8.satfinite {%r1, %r2, %r3, %r4}, %d1, %d2, "
+    "%p1;",
+    "mma.aligned.sync.row.col.m16n8k16.s32.s8.s8.s32.satfinite {%r1, %r2, %r3, %r4}, {%r5, %r6}, "
+    "{%r7}, {0, 0, 0, 0};",
+    "barrier.aligned.sync 1;",
+    "fence.proxy.global.async;",
+    "ld.global .b32 %r1, [gv];",
+    // Numbers
+    "bar.sync (1 << 3) + 7, 2 * WARP_SZ;",
+    "lop3.b32 %r1, %r2, %r3, %r4, 0xF0 & 0xCC | 0xAA;",
+    "mov.u32 %r1, -(1+2) ? ~0 : !5;",
+    "mov.u32 %r1, 10 % 3 == 1 && 8 >> 1 <= 4 || 1 ^ 2;",
+    "mov.u32 %r1, (.u64)-5 / (.s64)2;",
+    "mov.f32 %r1, 1.0 / (3.0 - .5);",
+    "mov.u64 %d1, gv+(1<<4)|3;",
+    "ld.global.b32 %r1, [%d1+4*2+-(4)];",
+    "st.shared.u32 [sv+(4*3)], (5*5);",
+    "add.f32 %r1, 1.0, 0f3f800000;",
+    "mov.b32 %r1, 0f3f800000;",
+    "ld.local.b32 %r1, [4];",
+    "cp.async.ca.shared.global [sv], [gv], 8, 8;",
+    "mbarrier.arrive.expect_tx.shared.b64 %d1, [sv], 0;",
+    "createpolicy.fractional.L2::evict_last.b64 %d1, 0.5;",
+    "pmevent.mask 65535;",
+    "mapa.shared::cluster.u32 %r1, sv+4, 1;",
+    // What is discarded
+    "atom.global.add.u32 _, [gv], 1;",
+    "setp.eq.u32 _|%p1, %r1, %r2;",
+    "ld.global.v2.b32 {%r1, _}, [gv];",
+    // Special registers
+    "mov.u64 %d1, %clock64;",
+    "mov.u16 %h1, %tid.x;",
+    "cvt.u64.u32 %d1, %tid.x;",
 };
 
 static const char *const refused[] = {
@@ -179,6 +227,98 @@ static const char *const refused[] = {
     "mbarrier.try_wait.parity.acquire.shared.b64 %p1, [sv], %r1;",
     "fence.proxy.tensormap::generic.acquire.gpu [gv], %r1;",
     "fence.acquire.sync_restrict::shared::cta.cluster;",
+    "setp.eq.bf16 %p1|%p2, %h1, %h2;",
+    "setp.eq.f16 %p1|%p2, %h1, %h2;",
+    "cvt.rn.bf16.s32 %r1, %r2;",
+    // Words in an order that they do not have
+    "mul.u32.lo %r1, %r2, %r3;",
+    "bar.sync.cta 1;",
+    "mbarrier.try_wait.shared.parity.b64 %p1, [sv], 1;",
+    "cp.async.ca.global.shared [sv], [gv], 16;",
+    "mma.sync.aligned.m16n8k8.col.row.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, "
+    "{%r1, %r2, %r3, %r4};",
+    "shf.wrap.l.b32 %r1, %r2, %r3, 1;",
+    // Numbers that an instruction does not take
+    "bar.sync 16;",
+    "bar.sync -1;",
+    "bar.sync 0, 33;",
+    "bar.cta.arrive 16, 32;",
+    "barrier.arrive 1, 0;",
+    "barrier.cta.red.popc.u32 %r1, 16, %p1;",
+    "bar.red.and.pred %p1, 1, 33, %p2;",
+    "cp.async.cg.shared.global [sv], [gv], 8;",
+    "cp.async.ca.shared.global [sv], [gv], 12;",
+    "cp.async.ca.shared.global [sv], [gv], 32;",
+    "cp.async.ca.shared.global [sv], [gv], 8, 9;",
+    "cp.async.ca.shared.global [sv], [gv], 8, -1;",
+    "cp.async.bulk.prefetch.L2.global [gv], 15;",
+    "cp.async.bulk.global.shared::cta.bulk_group [gv], [sv], 7;",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sv], [gv], 15, [sv];",
+    "wgmma.wait_group.sync.aligned -1;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r4}, %d1, %d2, %p1, 2, 1, "
+    "0, 0;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r4}, %d1, %d2, %p1, 1, 1, "
+    "0, 2;",
+    "setmaxnreg.inc.sync.aligned.u32 16;",
+    "setmaxnreg.inc.sync.aligned.u32 264;",
+    "setmaxnreg.dec.sync.aligned.u32 30;",
+    "bfe.u32 %r1, %r2, 256, 1;",
+    "bfi.b32 %r1, %r2, %r3, 1, -1;",
+    "mbarrier.arrive.shared.b64 %d1, [sv], 0;",
+    "mbarrier.test_wait.parity.shared.b64 %p1, [sv], 2;",
+    "pmevent 16;",
+    "pmevent.mask 65536;",
+    "applypriority.global.L2::evict_normal [gv], 64;",
+    "fence.proxy.tensormap::generic.acquire.gpu [gv], 64;",
+    "tensormap.replace.tile.box_dim.global.b1024.b32 [gv], 5, %r1;",
+    "tensormap.replace.tile.elemtype.global.b1024.b32 [gv], 13;",
+    "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [gv], 5;",
+    "createpolicy.fractional.L2::evict_last.b64 %d1, 1.5;",
+    "createpolicy.fractional.L2::evict_last.b64 %d1, 0.0;",
+    "createpolicy.range.global.L2::evict_last.b64 %d1, [gv], 16, 8;",
+    // Numbers of another kind than the type
+    "add.f32 %r1, %r2, 1;",
+    "setp.eq.f32 %p1, %r1, 1;",
+    "mov.u32 %r1, 0f3f800000;",
+    "mov.u64 %d1, 1.0;",
+    "fma.rn.bf16 %h1, %h2, %h3, 5;",
+    "add.f16x2 %r1, %r2, 0x3c003c00;",
+    "min.u16x2 %r1, %r2, 5;",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {5}, {%r1, "
+    "%r2, %r3, %r4};",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, %r7, {%r1, "
+    "%r2, %r3, %r4};",
+    "movmatrix.sync.aligned.m8n8.trans.b16 %r1, 5;",
+    "redux.sync.and.b32 %r1, %r2, 0f3f800000;",
+    "barrier.cta.red.or.aligned.pred %p1, 1, 1.0;",
+    // Addresses
+    "ld.shared.b32 %r1, [0];",
+    "ld.b32 %r1, [1024];",
+    "ld.global.b32 %r1, [4096];",
+    "atom.shared.add.u32 %r1, [0], 1;",
+    "mbarrier.init.shared.b64 [0], 1;",
+    "cp.async.ca.shared.global [sv], [0], 4;",
+    "ld.b32 %r1, [cv];",
+    "st.b32 [pv], %r1;",
+    "st.param.b32 [pv], %r1;",
+    "mbarrier.init.b64 [gv], 1;",
+    "add.u64 %d1, %d2, gv;",
+    "st.global.u64 [gv], lv;",
+    "mov.f32 %r1, sv;",
+    "cvta.to.global.u64 %d1, gv;",
+    // Lists, what is discarded, special registers
+    "ld.global.v4.b32 {%r1, %r2, %r3}, [gv];",
+    "st.global.v2.b32 [gv], {%r1, %r2, %r3};",
+    "ld.global.v2.b16 {%h1, %r1}, [gv];",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [sv];",
+    "add.s32 _, %r1, %r2;",
+    "ld.global.b32 _, [gv];",
+    "shfl.sync.bfly.b32 _|%p1, %r1, 1, 31, -1;",
+    "add.u32 %r1, %r2, %tid.x;",
+    "st.global.u32 [gv], %tid.x;",
+    "mov.f32 %r1, %tid.x;",
+    "mov.u64 %d1, %tid.x;",
+    "mov.u32 %r1, %clock64;",
 };
 
 enum { TAKEN = sizeof taken / sizeof *taken, REFUSED = sizeof refused / sizeof *refused };
@@ -238,7 +378,8 @@ static bool assemble(const char *ptxas, const char *const *line, bool *bad, size
     bool any = false;
     while (fgets(said, sizeof said, p)) {
         const char *at = strstr(said, ", line ");
-        long number = at && strstr(at, "error") ? strtol(at + 7, NULL, 10) - HEAD_LINES - 1 : -1;
+        bool no = at && (strstr(at, "error") || strstr(at, "fatal"));
+        long number = no ? strtol(at + 7, NULL, 10) - HEAD_LINES - 1 : -1;
         if (number >= 0 && (size_t)number < n && !bad[number]) {
             any = bad[number] = true;
         }

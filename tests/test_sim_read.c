@@ -38,7 +38,12 @@ Test(sim_read, instructions_that_are_not_known) {
     refused_statement("add.s32 %r1, %p1, 1;", "a predicate stands here");
     refused_statement("selp.b32 %r1, %r1, %r2, %r3;", "a predicate is needed");
     refused_statement("ld.global.b32 %r1, %d1;", "an address in brackets");
-    refused_statement("ld.global.v2.b32 {%r1}, [%d1];", "do not go together");
+    refused_statement("ld.global.v2.b32 {%r1}, [%d1];", "operand 0 is a list of 1; 2 are needed");
+    refused_statement("st.global.v4.b32 [%d1], {%r1, %r2, %r3};",
+                      "operand 1 is a list of 3; 4 are needed");
+    refused_statement("ld.global.b32 {%r1, %r2}, [%d1];", "a list needs a word");
+    refused_statement("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r3];",
+                      "operand 0 is a list of 2; 4 are needed");
     refused_statement("setp.ltu.s32 %p1, %r1, %r2;", "unknown form");
     refused_statement("cvt.f32.f64 %f1, %d1;", "do not go together");
     refused_statement("bra NOWHERE;", "no label 'NOWHERE'");
@@ -56,10 +61,130 @@ Test(sim_read, modules_that_are_not_known) {
     refused(HEAD ".global .b8 x[2] = {1, 2, 3};", 4, "more values than room");
     refused(HEAD ".shared .b8 x[4] = {1};", 4, "no initial values");
     refused(HEAD ".global .b8 x[4];\n.global .b8 x[4];", 5, "declared twice");
-    refused(HEAD ".entry k() { /* no end", 4, "the end");
-    refused(HEAD ".entry k() { .reg .b128 %q; }", 4, "registers of type");
+    refused(HEAD ".entry k() { ", 4, "the end");
+    refused(HEAD ".entry k() { ret; }\n/* no end\n\n", 5, "a comment without an end");
+    refused(HEAD ".entry k() { ret; } /*/", 4, "a comment without an end");
+    refused(HEAD ".entry k() { .reg .b128 %q; }", 4, "not supported by the simulator");
+    refused(HEAD ".entry k() { .reg .bf16 %q; }", 4, "registers of type");
+    refused(HEAD ".entry k() { ; }", 4, "expected an instruction");
+    refused(HEAD ".entry k(.param .u32 a,) { ret; }", 4, "expected '.param'");
+    refused(HEAD ".shared .b8 x[0];", 4, "has no size");
+    refused(HEAD ".global .f32 x = 1;", 4, "does not fit the type");
+    refused(HEAD ".global .u32 x[2] = {1, 2,};", 4, "expected a variable");
+    refused(HEAD ".global .u32 x[2][2] = {{1, 2}, {3, 4}};", 4, "not supported by the simulator");
+    refused(HEAD ".global .u64 x = x-4;", 4, "expected ';'");
+    refused(HEAD ".target sm_80", 4, "unknown directive");
+    refused(HEAD ".func f(.reg .u64 a) { ret; }\n.global .b8 g[4];\n"
+                 ".entry k() { call f, (g); ret; }",
+            6, "mov gives the address");
     refused(HEAD ".extern .global .b8 x[4];", 4, "of another module");
     refused(HEAD ".file 1 \"a", 4, "a string without an end");
+}
+
+// What PTX has, and the simulator does not.
+Test(sim_read, what_is_not_supported) {
+    static const char *const line[] = {
+        "vadd.s32.s32.s32 %r1, %r2, %r3;",
+        "vset4.s32.s32.eq %r1, %r2, %r3, %r4;",
+        "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%d1, {%r5}];",
+        "ld.global.b128 %d1, [%d2];",
+        "fma.rn.oob.f16 %h1, %h2, %h3, %h4;",
+        "wmma.load.a.sync.aligned.m16n16k16.global.row.f16 {%r1}, [%d1];",
+        "multimem.red.global.add.f32 [%d1], %r1;",
+        "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32 {%r1}, {%r5}, {%r7}, {%r1};",
+        "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%d1, {%r1, %r2, %r3}], {%h1};"};
+    for (size_t k = 0; k < sizeof line / sizeof *line; k++) {
+        refused_statement(line[k], "is not supported by the simulator");
+    }
+}
+
+// What is no sentence of PTX.
+Test(sim_read, statements_that_are_none) {
+    refused_statement("ld.global.b32 %r1, [%d1-4];", "behind '%d1' stands '+'");
+    refused_statement("mov.u64 %d1, buffer-4;", "behind 'buffer' stands '+'");
+    refused_statement("ld.global.b32 %r1, [%d1],;", "expected an operand, not ';'");
+    refused_statement("mov.b64 %d1, {%r1, %r2,};", "expected an operand, not '}'");
+    refused_statement("add.u32 %r1, %r2, %r3+1;", "in addresses only");
+    refused_statement("ld.global.b32 %r1, [%d1+4294967296];", "has 32 bits");
+    refused_statement("ld.global.b32 %r1, [%d1+1.0];", "an integer");
+    refused_statement("mov.f32 %f1, -0f3f800000;", "written as its bits");
+    refused_statement("mov.f32 %f1, 1.0+2;", "do not go together");
+    refused_statement("mov.f32 %f1, 1.0 ? 1.0 : 2.0;", "takes integers");
+    refused_statement("mov.u32 %r1, ~1.0;", "takes integers");
+    refused_statement("mov.u32 %r1, 1.0 << 2.0;", "takes integers");
+    refused_statement("mov.u32 %r1, 1/0;", "divides by zero");
+    refused_statement("mov.u32 %r1, 1%0;", "expected ';'");
+    refused_statement("mov.u32 %r1, (1;", "expected ')'");
+    refused_statement("mov.u32 %r1, 1 ? 2;", "expected ':'");
+    refused_statement("call (%r1), _, (1);", "is no function");
+    sim_env *e = sim_open();
+    char deep[4096] = "mov.u32 %r1, ";
+    memset(deep + strlen(deep), '(', 2000);
+    cr_expect(!sim_read(e, sim_body(e, "", deep)) && strstr(e->error.text, "deeper than"), "%s",
+              e->error.text);
+    sim_close(e);
+}
+
+// What constant expressions are, by PTX's table: 64 bits, with a sign unless an operator takes it.
+Test(sim_read, constant_expressions) {
+    static const struct {
+        const char *text;
+        uint64_t is;
+    } known[] = {{"(1<<3)+2", 10},
+                 {"1+2*3", 7},
+                 {"(1+2)*3", 9},
+                 {"10-2-3", 5},
+                 {"-7/2", (uint64_t)-3},
+                 {"-7/2U", UINT64_C(0x7ffffffffffffffc)},
+                 {"-1 % 10", 5}, // of 2^64 - 1
+                 {"-8>>1", (uint64_t)-4},
+                 {"(.u64)-8>>60", 15},
+                 {"1<<64", 0},
+                 {"-1>>100", UINT64_MAX},
+                 {"-1<1", 1},
+                 {"-1<1U", 0},
+                 {"-1<0x8000000000000000", 0},
+                 {"2<=2", 1},
+                 {"3>=4", 0},
+                 {"5>4", 1},
+                 {"1|2&3^1", 3},
+                 {"6==6!=0", 1},
+                 {"!5", 0},
+                 {"!0+1", 2},
+                 {"~0", UINT64_MAX},
+                 {"(~0)>>63", 1},
+                 {"1&&0||2", 1},
+                 {"0?1:2?3:4", 3},
+                 {"WARP_SZ*2-1", 63},
+                 {"- -1", 1},
+                 {"+1", 1},
+                 {"017+0b101+0x1F", 51},
+                 {"1.5<2.5", 1},
+                 {"0x7fffffffffffffff+1", UINT64_C(0x8000000000000000)},
+                 {"(-0x7fffffffffffffff-1)/-1", UINT64_C(0x8000000000000000)}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        sim_env *e = sim_open();
+        cr_assert(sim_run(e, 1,
+                          tk_format(&e->arena, "mov.s64 %%d1, %s; st.global.b64 [%%base], %%d1;",
+                                    known[k].text)));
+        cr_expect_eq(e->word[0], known[k].is, "%s: %llx", known[k].text,
+                     (unsigned long long)e->word[0]);
+        sim_close(e);
+    }
+    sim_env *e = sim_open();
+    cr_assert(
+        sim_run_shared(e, 1,
+                       ".global .align 8 .u64 x = 5*5;\n.global .f32 y = 1.0/.5;\n"
+                       ".global .align 8 .u64 z = x+(1<<3);\n",
+                       "ld.global.u64 %d1, [x+2*4-(1<<3)]; st.global.b64 [%base], %d1;\n"
+                       "ld.global.b32 %r1, [y]; st.global.b32 [%base+8], %r1;\n"
+                       "mov.u64 %d2, x; ld.global.u64 %d3, [z]; sub.u64 %d3, %d3, %d2;\n"
+                       "st.global.b64 [%base+4*4], %d3; st.global.f32 [%base+24], 3.0*.5;\n"));
+    cr_expect_eq(e->word[0], 25);
+    cr_expect_eq((uint32_t)e->word[1], 0x40000000);
+    cr_expect_eq(e->word[2], 8);
+    cr_expect_eq((uint32_t)e->word[3], 0x3fc00000);
+    sim_close(e);
 }
 
 Test(sim_read, what_a_module_says) {

@@ -56,8 +56,6 @@ Test(sim_registers, faults) {
           "@%p0 bra PRODUCER;\n" INC(248) "bra.uni END;\nPRODUCER: " DEC(24) "END:", "deadlock",
           "waits for registers: each thread has 168");
     fault(384, ".reqntid 384", INC(176), "deadlock", "the block 0 to spare");
-    fault(384, ".reqntid 384", DEC(30), "registers", "a multiple of 8");
-    fault(384, ".reqntid 384", DEC(16), "registers", "from 24 to 256");
     fault(384, ".reqntid 384", DEC(176), "registers", "it has fewer already");
     fault(384, ".reqntid 384", INC(160), "registers", "it has more already");
     fault(128, "", DEC(40), "registers", "neither .maxnreg nor");

@@ -368,7 +368,7 @@ Test(sim_threads, addresses) {
     ok = sim_run_shared(e, 32, TILE, "mov.b32 %r1, 0; st.shared.b32 [%r1], %t;");
     FAULT(e, ok, "[out-of-bounds]", "shared memory at 0x0");
     e = sim_open();
-    ok = sim_run(e, 32, "st.param.b32 [k_param_0], %t;");
+    ok = sim_run(e, 32, "mov.u64 %d1, k_param_0; st.param.b32 [%d1], %t;");
     FAULT(e, ok, "[read-only]");
     e = sim_open();
     ok = sim_run(e, 32, ".local .align 4 .b8 own[16]; st.local.b32 [own+16], %t;");
@@ -410,7 +410,7 @@ Test(sim_threads, barriers_missed) {
     ok = sim_run(e, 64, "setp.lt.u32 %p1, %t, 32;\n@%p1 exit;\nbar.sync 0, 64;");
     FAULT(e, ok, "13: [deadlock]", "where 32 of 64 threads have arrived", "32 threads have ended");
     e = sim_open();
-    ok = sim_run(e, 64, "bar.sync 1, 48;");
+    ok = sim_run(e, 64, "mov.u32 %r9, 48; bar.sync 1, %r9;");
     FAULT(e, ok, "[barrier-operands]");
     e = sim_open();
     ok = sim_run(e, 64, "trap;");

@@ -721,7 +721,6 @@ Test(sim_tma, faults_of_changed_maps) {
                  "proxy", "with .acquire between");
     change_fault(INIT COPY_MAP CHANGE FIELD("box_dim", "b32", "0, 72") PUBLISH ACQUIRE USE,
                  "tensor-map", "rows of the box have 144 bytes");
-    change_fault(INIT COPY_MAP FIELD("elemtype", "b32", "13"), "tensor-map", "not there");
     change_fault(INIT COPY_MAP FIELD("global_stride", "b64", "4, 16"), "tensor-map", "not there");
     change_fault(INIT FIELD("rank", "b32", "1"), "uninitialised", "nobody has written");
     change_fault(INIT "@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r1+32], 1;",

@@ -128,7 +128,6 @@ Test(sim_wgmma_faults, warpgroups) {
           "membership", "scale-d");
     fault(FILL SEEN FENCE MMA COMMIT, "unfinished", "in flight");
     fault(FILL SEEN FENCE MMA WAIT(0), "unfinished", "in flight");
-    fault(FILL SEEN FENCE TO(FIRST) "%d2, %d3, 0, 2, 1, 0, 0;\n", "async-operands", "1 or -1");
 }
 
 static void refused(const char *target, const char *statement, const char *words) {
