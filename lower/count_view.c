@@ -167,7 +167,9 @@ static void enumerate(view *v) {
         for (uint32_t r = 0; r < regs; r += v->p->vec) {
             group g;
             fill(v, r, w, &g);
-            if (v->op->code == TK_OP_FETCH) {
+            if (v->op->code == TK_OP_FETCH && v->op->at.how == TK_HOW_TENSOR) {
+                continue; // no requests
+            } else if (v->op->code == TK_OP_FETCH) {
                 count_fetch(v, &g, r, w);
             } else {
                 count_group(v, &g);
@@ -198,7 +200,10 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
     } else {
         enumerate(&v);
     }
-    v.out.async = op->code == TK_OP_FETCH ? v.out.bytes : v.out.async;
+    if (op->code == TK_OP_FETCH) { // boxes count with what they have outside
+        const uint64_t tile = (uint64_t)tk_type_elems(tk_view_type(s->f, op)) * v.bytes;
+        v.out.async = op->at.how == TK_HOW_TENSOR ? tile : v.out.bytes;
+    }
     return v.out;
 }
 

@@ -8,7 +8,8 @@
 // needs: nothing
 // when not: the author says how many warps run a program, what a program reads is large enough for
 //           a block, or what programs do cannot be done together: control flow that differs between
-//           them, atomics, products of matrices, a store that does not depend on the program; a
+//           them, atomics, products of matrices, a store that does not depend on the program,
+//           loops whose tiles are to be loaded ahead, as rings are no one's but a program's; a
 //           debug compile, whose reports name programs
 //
 // A block starts in a fixed time, in which a GPU could have read 2 KB. So programs that read less
@@ -163,12 +164,13 @@ static int64_t largest_tile(const tk_func *f) {
 
 typedef struct traits {
     const tk_tensor_facts *facts;
-    bool loops, cut; // has loops; reads rows that are not aligned
+    bool loops, cut, ahead; // has loops; reads rows that are not aligned; loads ahead
 } traits;
 
 static void find_traits(void *user, tk_op *op) {
     traits *t = user;
     t->loops = t->loops || op->code == TK_OP_FOR || op->code == TK_OP_WHILE;
+    t->ahead = t->ahead || op->at.pipeline > 1;
     if (t->facts && op->code == TK_OP_LOAD) {
         const tk_irvalue *tensor = &op->in->func->value.at[op->opnd[0]];
         const uint32_t rank = tensor->type->rank;
@@ -186,7 +188,7 @@ static int64_t programs(const tk_pass_ctx *c, const tk_func *f) {
     const uint64_t enough = t.cut ? CUT_ENOUGH : ENOUGH, wanted = t.cut ? CUT_WANTED : WANTED;
     const int64_t most = (t.loops ? LANES : t.cut ? CUT_ELEMENTS : MOST_ELEMENTS) / elements;
     int64_t n = 1;
-    while (bytes && bytes < enough && 2 * (uint64_t)n * bytes <= wanted + wanted / 8 &&
+    while (!t.ahead && bytes && bytes < enough && 2 * (uint64_t)n * bytes <= wanted + wanted / 8 &&
            2 * n <= most) {
         n *= 2;
     }

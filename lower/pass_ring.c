@@ -11,6 +11,7 @@
 //           computes; masks; more shared memory than there is. But where it is the caller's tensors
 //           of which no thread can copy 4 bytes at once, they are loaded in their iteration, and a
 //           note says so.
+#include "lower/box.h"
 #include "lower/lower.h"
 #include "lower/ring.h"
 #include "lower/views.h"
@@ -36,6 +37,8 @@ typedef struct job {
     tk_op *loop;
     op_list loads;
     tk_vid ring[16]; // of each
+    tk_how how[16];
+    const char *slower[16]; // why not by tensor copies
     int64_t slots, step;
     tk_dtype index; // its type
     bool found;     // a load of a tile
@@ -112,18 +115,28 @@ static void refuse(const job *j, const tk_op *op, const char *why) {
                             (long long)j->slots, why));
 }
 
-static void note_load(const job *j, const tk_op *op, const char *why) {
-    const tk_func *f = j->s->f;
+static const char *name_of(const job *j, const tk_op *load) {
+    const char *name = j->s->f->value.at[load->opnd[0]].name;
+    return name ? name : "?";
+}
+
+static void note_missed(const job *j, const tk_op *load, const char *why) {
     tk_module *m = j->s->c->m;
-    const char *name = f->value.at[op->opnd[0]].name;
-    tk_note_rec *r = tk_note_add(
-        &m->notes, "ring", "ahead", tk_loc_span(m, op->loc), why ? TK_NOTE_MISSED : TK_NOTE_DONE,
-        "'%s' is %s%s%s", name ? name : "?",
-        why ? "not loaded ahead, as 'pipeline' asks: " : "loaded ahead through shared memory",
-        why ? why : "", "");
-    if (!why) {
-        tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
-    }
+    tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, load->loc), TK_NOTE_MISSED,
+                "'%s' is not loaded ahead, as 'pipeline' asks: %s", name_of(j, load), why);
+}
+
+static void note_done(const job *j, uint32_t i) {
+    const tk_op *load = j->loads.at[i];
+    const char *slower = j->slower[i];
+    tk_module *m = j->s->c->m;
+    const bool said = slower && j->s->c->target && j->s->c->target->bulk;
+    tk_note_rec *r =
+        tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, load->loc), TK_NOTE_DONE,
+                    "'%s' is loaded ahead through shared memory, by %s%s%s", name_of(j, load),
+                    slower ? "copies of its threads" : "tensor copies of one thread",
+                    said ? "; not by tensor copies: " : "", said ? slower : "");
+    tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
 }
 
 static void collect(job *j) {
@@ -134,12 +147,16 @@ static void collect(job *j) {
         j->found = true;
         const char *why = why_not(j, op);
         why = !why && j->loads.n == MOST_LOADS ? "there are too many loads" : why;
-        const char *place = why ? NULL : tk_fetch_why_not(j->s->x, op, j->s->log_warps);
+        const ringer *s = j->s;
+        const char *slower = tk_boxes_why_not(s->x, s->c->target, op, s->log_warps);
+        const char *place = why || !slower ? NULL : tk_fetch_why_not(s->x, op, s->log_warps);
         if (why) {
             refuse(j, op, why);
         } else if (place) {
-            note_load(j, op, place);
+            note_missed(j, op, place);
         } else {
+            j->how[j->loads.n] = slower ? TK_HOW_ASYNC : TK_HOW_TENSOR;
+            j->slower[j->loads.n] = slower;
             tk_vec_push(j->s->c->scratch, &j->loads, op);
         }
     }
@@ -295,6 +312,7 @@ static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_v
         opnd[n] = j->ring[i];
         tk_op *op = tk_op_new(f, TK_OP_FETCH, load->loc, n + 1, opnd, 0, NULL, 0);
         memcpy(op->at.index, load->at.index, sizeof op->at.index);
+        op->at.how = j->how[i];
         tk_op_insert_before(end, op);
     }
 }
@@ -391,7 +409,7 @@ static void apply(job *j) {
     fetch_all(j, first, reaches(j, first, index, by), index, by);
     for (uint32_t i = 0; i < j->loads.n; i++) {
         take(j, j->loads.at[i], j->ring[i]);
-        note_load(j, j->loads.at[i], NULL);
+        note_done(j, i);
     }
 }
 

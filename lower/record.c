@@ -180,11 +180,13 @@ static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, c
         !ring && tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
     tk_note_rec *n =
         note(r, op, "staging", TK_NOTE_INFO,
-             ring ? "'fetch': into the ring, by copies that each thread begins"
-                  : tk_format(r->f->module->notes.arena,
-                              "'%s': rows as they lie in the tensor, %s and their ends "
-                              "element by element",
-                              tk_op_info(op->code)->name, how));
+             ring && op->at.how == TK_HOW_TENSOR
+                 ? "'fetch': into the ring, by tensor copies that one thread begins"
+             : ring ? "'fetch': into the ring, by copies that each thread begins"
+                    : tk_format(r->f->module->notes.arena,
+                                "'%s': rows as they lie in the tensor, %s and their ends "
+                                "element by element",
+                                tk_op_info(op->code)->name, how));
     record_memory(r, op, n);
     if (r->o->counts) {
         times(r, n);
@@ -249,6 +251,7 @@ static void record_ring(const tk_recorder *r, const tk_op *op) {
     tk_note_rec *n = note(r, op, "ring", TK_NOTE_INFO, "tiles on their way, in shared memory");
     number(r, n, "slots", (double)op->at.slots);
     (void)record_memory(r, op, n);
+    number(r, n, "barriers", 1);
 }
 
 typedef struct fetch_of {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an access of a tensor needs when it runs. See view_plan.h.
 #include "lower/view_plan.h"
+#include "lower/box.h"
 
 #include "ir/pass_util.h"
 #include "lower/views.h"
@@ -205,12 +206,30 @@ static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     return !l || atomic || (a->aligned && (bytes == MOST_BYTES || a->vec == 1U << l->regs));
 }
 
+static tk_note_rec *boxes_note(tk_notes *n, const tk_func *f, const tk_op *op, tk_buf *b) {
+    tk_boxes x;
+    if (tk_boxes_of(f, op, &x)) {
+        TK_ICE(n->arena, "a fetch without boxes");
+    }
+    tk_buf_fmt(b, "by %u tensor cop%s of [", x.n, x.n == 1 ? "y" : "ies");
+    for (uint32_t d = x.map.rank; d-- > 0;) {
+        tk_buf_fmt(b, "%u%s", x.map.box[d], d ? ", " : "]");
+    }
+    tk_note_rec *r = tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
+                                 TK_NOTE_DONE, "%s", tk_buf_text(b));
+    tk_note_number_add(n, r, "bytes", (double)x.elems * (double)tk_dtype_size(x.map.dtype));
+    return r;
+}
+
 tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const char *name = f->value.at[op->opnd[0]].name;
     const tk_type *t = tk_view_type(f, op);
     tk_buf b;
     tk_buf_init(&b, n->arena);
     tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(op));
+    if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR) {
+        return boxes_note(n, f, op, &b);
+    }
     if (op->at.staged) {
         tk_buf_fmt(&b, "row by row through shared memory, %u elements at once", a->vec);
     } else if (a->vec > 1) {

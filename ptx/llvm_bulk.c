@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_OPERANDS = 8 };
+enum { MOST_OPERANDS = 9 };
 
 LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
                          unsigned n, LLVMValueRef *arg) {
@@ -53,6 +53,21 @@ void tk_emit_mbarrier_arrive(tk_emit *e, LLVMValueRef bar) {
         1, &bar);
 }
 
+void tk_emit_mbarrier_arrive_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar) {
+    LLVMValueRef arg[2] = {who, bar};
+    act(e, "{\n\t.reg .b64 %state;\n\t@$0 mbarrier.arrive.shared.b64 %state, [$1];\n\t}",
+        "b,r,~{memory}", 2, arg);
+}
+
+void tk_emit_mbarrier_arrive_expect_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar,
+                                       uint64_t bytes) {
+    LLVMValueRef arg[3] = {who, bar, tk_emit_i32(e, (int64_t)bytes)};
+    act(e,
+        "{\n\t.reg .b64 %state;\n\t"
+        "@$0 mbarrier.arrive.expect_tx.shared.b64 %state, [$1], $2;\n\t}",
+        "b,r,r,~{memory}", 3, arg);
+}
+
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar) {
     tk_emit_mbarrier_wait_parity(e, bar, tk_emit_i32(e, 0));
 }
@@ -73,10 +88,6 @@ void tk_emit_mbarrier_wait_parity(tk_emit *e, LLVMValueRef bar, LLVMValueRef par
     LLVMValueRef x = tk_emit_asm(e, tk_ll_int(e, 32), text, "=r,r,r,~{memory}", 2, arg);
     LLVMBuildCondBr(e->b, tk_ll_is(e, x, 0), wait, there);
     LLVMPositionBuilderAtEnd(e->b, there);
-}
-
-void tk_emit_mbarrier_init_fence(tk_emit *e) {
-    act(e, "fence.mbarrier_init.release.cluster;", "~{memory}", 0, NULL);
 }
 
 // ---- Copies by threads --------------------------------------------------------------------------
@@ -102,6 +113,29 @@ void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLV
     act(e,
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3];",
         "r,l,r,r,~{memory}", 4, arg);
+}
+
+void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
+                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar) {
+    static const char *const coordinates[] = {
+        "", "$4", "$4, $5", "$4, $5, $6", "$4, $5, $6, $7", "$4, $5, $6, $7, $8"};
+    static const char constraints[] = "b,r,l,r,r,r,r,r,r";
+    LLVMValueRef arg[MOST_OPERANDS] = {who, shared, map, bar};
+    TK_CHECK(e->arena, rank >= 1 && rank <= 5);
+    memcpy(arg + 4, at, rank * sizeof *at);
+    const char *text = tk_format(e->arena,
+                                 "@$0 cp.async.bulk.tensor.%ud.shared::cluster.global.tile."
+                                 "mbarrier::complete_tx::bytes [$1], [$2, {%s}], [$3];",
+                                 rank, coordinates[rank]);
+    act(e, text, tk_format(e->arena, "%.*s,~{memory}", (int)(2 * (4 + rank) - 1), constraints),
+        4 + rank, arg);
+}
+
+LLVMValueRef tk_emit_elected(tk_emit *e) {
+    static const char text[] = "{\n\t.reg .pred %one;\n\telect.sync _|%one, -1;\n\t"
+                               "selp.b32 $0, 1, 0, %one;\n\t}";
+    LLVMValueRef x = tk_emit_asm(e, tk_ll_int(e, 32), text, "=r,~{memory}", 0, NULL);
+    return tk_ll_icmp(e, LLVMIntNE, x, tk_emit_i32(e, 0));
 }
 
 void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes) {

@@ -18,12 +18,15 @@ void tk_emit_mbarrier_init(tk_emit *e, LLVMValueRef bar, unsigned arrivals);
 // So many bytes more are to come in this phase; the thread has not arrived yet.
 void tk_emit_mbarrier_expect(tk_emit *e, LLVMValueRef bar, LLVMValueRef bytes);
 void tk_emit_mbarrier_arrive(tk_emit *e, LLVMValueRef bar);
+// What follows is done by the threads for which `who` (i1) holds, without a branch around it.
+void tk_emit_mbarrier_arrive_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar);
+// Expects bytes and arrives.
+void tk_emit_mbarrier_arrive_expect_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar,
+                                       uint64_t bytes);
 // Until all have arrived and all bytes are there.
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar);
 // Until the phase of that parity (i32) is over. From sm_80 on, as what follows.
 void tk_emit_mbarrier_wait_parity(tk_emit *e, LLVMValueRef bar, LLVMValueRef parity);
-// What one thread made ready becomes visible to copies. From sm_90 on.
-void tk_emit_mbarrier_init_fence(tk_emit *e);
 
 // A copy of 4, 8 or 16 bytes by one thread (cp.async), of which `inside` (i32; NULL: all) are read
 // and the others become 0. The thread arrives at the barrier when those that it began are done.
@@ -33,6 +36,12 @@ void tk_emit_async_arrive(tk_emit *e, LLVMValueRef bar);
 
 void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLVMValueRef bytes,
                        LLVMValueRef bar);
+// A box of the tensor that `map` (ptr) describes, from the coordinates at[rank] on, in elements and
+// from the innermost dimension on; by the threads for which `who` holds.
+void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
+                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar);
+// i1: one thread of those of the warp, which all come here; the same each time.
+LLVMValueRef tk_emit_elected(tk_emit *e);
 void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes);
 // Until the thread's bulk writes have read shared memory.
 void tk_emit_bulk_wait(tk_emit *e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel function: parameters, the program's place in the grid, and the walk over ops.
 #include "ptx/llvm_kernel.h"
+#include "lower/box.h"
 #include "lower/lower.h"
 #include "lower/walk.h"
 #include "ptx/llvm_across.h"
@@ -315,6 +316,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     if (e->opts->debug) {
         e->sites = tk_debug_sites_of(e->arena, f);
     }
+    tk_maps_of(e->arena, f, &e->maps);
     e->map = TK_NEW_ARRAY(e->arena, LLVMValueRef, e->maps.n + 1);
     signature s = signature_of(e, ngrid);
     blocks_at_once(e, image);

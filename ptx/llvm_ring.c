@@ -113,10 +113,10 @@ static void make(tk_emit *e, const tk_op *op) {
                               how == TK_HOW_TENSOR ? 1 : e->warps * 32);
         tk_emit_mbarrier_init(e, tk_ll_add(e, r->empty, at), e->warps);
     }
-    if (how == TK_HOW_TENSOR) {
-        tk_emit_mbarrier_init_fence(e);
-    }
     tk_emit_end(e, &one);
+    if (how == TK_HOW_TENSOR) { // neither barriers nor what was there before were written by copies
+        tk_emit_async_fence(e);
+    }
     tk_emit_barrier(e);
 }
 
@@ -162,12 +162,12 @@ static void fetch_async(tk_emit *e, const tk_op *op, const tk_emit_ring *r, LLVM
 static void fetch(tk_emit *e, const tk_op *op) {
     const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[op->nopnd - 1]);
     if (op->at.how == TK_HOW_TENSOR) {
-        tk_emit_refuse(e, op, "tensor copies");
-        return;
+        tk_emit_fetch_tensor(e, op, r);
+    } else {
+        tk_emit_ring_wait(e, tk_emit_ring_barrier(e, r->empty, &r->fetch), &r->fetch, 1);
+        fetch_async(e, op, r, tk_emit_ring_slot(e, r, &r->fetch));
+        tk_emit_async_arrive(e, tk_emit_ring_barrier(e, r->full, &r->fetch));
     }
-    tk_emit_ring_wait(e, tk_emit_ring_barrier(e, r->empty, &r->fetch), &r->fetch, 1);
-    fetch_async(e, op, r, tk_emit_ring_slot(e, r, &r->fetch));
-    tk_emit_async_arrive(e, tk_emit_ring_barrier(e, r->full, &r->fetch));
     tk_emit_ring_advance(e, r, &r->fetch);
 }
 
@@ -185,9 +185,8 @@ static void release(tk_emit *e, const tk_op *op) {
     const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[0]);
     LLVMValueRef all = tk_emit_i32(e, -1);
     (void)tk_emit_intrinsic(e, "llvm.nvvm.bar.warp.sync", LLVMVoidTypeInContext(e->ctx), 1, &all);
-    tk_emit_cond one = tk_emit_if(e, tk_ll_is(e, e->lane, 0));
-    tk_emit_mbarrier_arrive(e, tk_emit_ring_barrier(e, r->empty, &r->release));
-    tk_emit_end(e, &one);
+    tk_emit_mbarrier_arrive_by(e, tk_ll_is(e, e->lane, 0),
+                               tk_emit_ring_barrier(e, r->empty, &r->release));
     tk_emit_ring_advance(e, r, &r->release);
 }
 

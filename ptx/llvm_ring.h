@@ -24,6 +24,8 @@ typedef struct tk_emit_ring {
 } tk_emit_ring;
 
 void tk_emit_ring_op(tk_emit *e, tk_op *op); // ring, fetch, take, release
+// Of a fetch by tensor copies: waits for the slot and brings the tile there (llvm_ring_tensor.c).
+void tk_emit_fetch_tensor(tk_emit *e, const tk_op *op, const tk_emit_ring *r);
 tk_emit_ring *tk_emit_ring_of(const tk_emit *e, tk_vid v);
 
 // The slot that comes next, as an address, and its barrier; then one on.

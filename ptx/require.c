@@ -101,27 +101,23 @@ static void no_bank_conflicts(judge *j) {
     }
 }
 
-// No code is made with it.
-static void not_built(judge *j, const char *id, const char *why) {
-    const tk_note_rec *r = first_note(j, id);
-    if (r) {
-        lost_by_note(j, r, why);
-    } else {
-        lost(j, kernel_span(j), 0, why);
-    }
+static bool loads_tile(const judge *j, const tk_op *op) {
+    return op->code == TK_OP_FETCH ||
+           (op->code == TK_OP_LOAD && tk_value_type(j->f, op->res[0])->rank > 0);
 }
 
-// Staged loads are asynchronous copies on each target; what stays of a tile's loads is none.
+// Staged loads and fetches are asynchronous copies on each target; what stays of a tile's loads is
+// none.
 static void find_load(void *user, tk_op *op) {
     judge *j = user;
-    const bool tile = op->code == TK_OP_LOAD && tk_value_type(j->f, op->res[0])->rank > 0;
+    const bool tile = loads_tile(j, op);
     j->loads += tile;
-    if (tile && !op->at.staged) {
+    if (tile && op->code == TK_OP_LOAD && !op->at.staged) {
         const char *name = j->f->value.at[op->opnd[0]].name;
         lost(j, tk_loc_span(j->m, op->loc), op->loc,
              text(j,
                   "'%s' is loaded into registers: asynchronous copies are built only for rows that "
-                  "are not aligned to 16 bytes",
+                  "are not aligned to 16 bytes, and in loops with 'pipeline'",
                   name ? name : "?"));
     }
 }
@@ -129,6 +125,38 @@ static void find_load(void *user, tk_op *op) {
 static void async_copy(judge *j) {
     j->loads = 0;
     tk_func_walk((tk_func *)(uintptr_t)j->f, find_load, j);
+    if (!j->loads) {
+        lost(j, kernel_span(j), 0, "the kernel loads no tile");
+    }
+}
+
+// What the pass ring said of the load; "": nothing.
+static const char *said_of(const judge *j, tk_loc loc) {
+    const tk_span at = tk_loc_span(j->m, loc);
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        if (has_id(r, "ahead") && r->span.file == at.file && r->span.begin == at.begin) {
+            return text(j, ": %s", r->reason);
+        }
+    }
+    return ": only loops with 'pipeline' load by them";
+}
+
+static void find_other(void *user, tk_op *op) {
+    judge *j = user;
+    const bool tile = loads_tile(j, op);
+    j->loads += tile;
+    if (tile && op->at.how != TK_HOW_TENSOR) {
+        const char *name = j->f->value.at[op->opnd[0]].name;
+        lost(j, tk_loc_span(j->m, op->loc), op->loc,
+             text(j, "'%s' is not loaded by tensor copies%s", name ? name : "?",
+                  said_of(j, op->loc)));
+    }
+}
+
+static void tma(judge *j) {
+    j->loads = 0;
+    tk_func_walk((tk_func *)(uintptr_t)j->f, find_other, j);
     if (!j->loads) {
         lost(j, kernel_span(j), 0, "the kernel loads no tile");
     }
@@ -256,16 +284,15 @@ bool tk_require_of_machine_code(const tk_module *m) {
 static const struct {
     const char *name;
     void (*judge)(judge *j);
-    const char *id, *why; // NULL, or of what is not built: where it would be, and the reason
 } demands[] = {
-    {"vectorized", vectorized, NULL, NULL},
-    {"no_spills", no_spills, NULL, NULL},
-    {"no_bank_conflicts", no_bank_conflicts, NULL, NULL},
-    {"max_registers", max_registers, NULL, NULL},
-    {"max_shared", max_shared, NULL, NULL},
-    {"tensor_cores", tensor_cores, NULL, NULL},
-    {"async_copy", async_copy, NULL, NULL},
-    {"tma", NULL, "access", "not built yet: no load is a tensor copy"},
+    {"vectorized", vectorized},
+    {"no_spills", no_spills},
+    {"no_bank_conflicts", no_bank_conflicts},
+    {"max_registers", max_registers},
+    {"max_shared", max_shared},
+    {"tensor_cores", tensor_cores},
+    {"async_copy", async_copy},
+    {"tma", tma},
 };
 enum { DEMANDS = sizeof demands / sizeof *demands };
 
@@ -277,10 +304,8 @@ static void one(judge *j, const char *name) {
     }
     if (k == DEMANDS) {
         lost(j, j->at, 0, "it is not known here");
-    } else if (demands[k].judge) {
-        demands[k].judge(j);
     } else {
-        not_built(j, demands[k].id, demands[k].why);
+        demands[k].judge(j);
     }
     const bool unjudged = of_machine_code(name) && !known(j);
     if (j->diags->errors == errors && !unjudged) {

@@ -21,6 +21,13 @@ KERNELS = """kernel add<BN: int = 1024>(x: in f32[N], y: in f32[N], z: out f32[N
     z[i * BN +: BN] = x[i * BN +: BN] * stream + y[i * BN +: BN];
 }
 kernel fill<T: type = i32, R: int = max(1, 2)>(y: out T[M, 8], v: T) grid (i in M) { y[i, 0 +: 8] = full([8], v); }
+kernel fold<R: int = 16>(x: in f32[M, N], y: out f32[R, N]) grid (j in cdiv(N, 32)) {
+    var s = full([R, 32], f32(0));
+    for k in 0 .. M step R pipeline(3) {
+        s = s + x[k +: R, j * 32 +: 32];
+    }
+    y[0 +: R, j * 32 +: 32] = s;
+}
 """
 
 MAIN = """#include "k.h"
@@ -43,8 +50,21 @@ int main(void) {
     s = s ? s : tkc_rt_copy(z, dz, sizeof z, TKC_FROM_DEVICE, &e);
     if (s) { printf("%s: %s\\n", e.id, e.text); return 1; }
     for (int i = 0; i < N; i++) if (z[i] != 3 * x[i]) { printf("element %d is %g\\n", i, (double)z[i]); return 1; }
+    enum { M = 46, W = 64, R = 16 };
+    const int64_t tall[] = {M, W}, flat[] = {R, W};
+    tx = tkc_tensor_make(dx, TKC_F32, 2, tall), tz = tkc_tensor_make(dz, TKC_F32, 2, flat);
+    s = fold(&tx, &tz, NULL, &e);
+    s = s ? s : tkc_rt_synchronize(&e);
+    s = s ? s : tkc_rt_copy(z, dz, sizeof z, TKC_FROM_DEVICE, &e);
+    if (s) { printf("%s: %s\\n", e.id, e.text); return 1; }
+    for (int i = 0; i < R * W; i++) {
+        float sum = 0;
+        for (int k = i; k < M * W; k += R * W) sum += x[k];
+        if (z[i] != sum) { printf("element %d is %g\\n", i, (double)z[i]); return 1; }
+    }
     puts("right");
     add_unload();
+    fold_unload();
     return tkc_rt_free(dx, &e) || tkc_rt_free(dz, &e);
 }
 """
@@ -136,6 +156,7 @@ def files():
     execute([TKC, "k.tk", "-o", "k.o", "--header", "k.h", "--arch", "sm_80,sm_90a"], cwd=FOLDER / "again")
     for name, data in first.items():
         check((FOLDER / "again" / name).read_bytes() == data, f"{name} is another in another folder")
+    check(first["k.o"].count(b"cp.async.bulk.tensor.2d") > 0, "no tensor copies")
     # The code in it is what the compiler gives elsewhere.
     assembled = "assembler" not in tkc("k.tk", "-o", "k2.o", "--kernel", "add", "--arch", "sm_80")
     for arch in ("sm_80", "sm_90a"):
@@ -143,6 +164,9 @@ def files():
             for kind in ("ptx", "cubin")[:1 + assembled]:
                 tkc("k.tk", "--kernel", "add", "--arch", arch, "-o", f"one.{kind}", *flags)
                 check((FOLDER / f"one.{kind}").read_bytes() in first["k.o"], f"{kind} of {arch} {flags} is another")
+            maps = ["--mapped", *flags[1:]] if flags else []
+            tkc("k.tk", "--kernel", "fold", "--arch", arch, "-o", "one.ptx", *maps)
+            check((FOLDER / "one.ptx").read_bytes() in first["k.o"], f"fold of {arch} {maps} is another")
     # Names with spaces, imports; the library's own files are no dependencies.
     (FOLDER / "a b.tk").write_text('import "std/softmax.tk";\nimport "k.tk";\nkernel s = softmax(T = f32, BN = 64, LONG = false);\n')
     tkc("a b.tk", "-o", "a b#$.o", "--depfile", "ab.d", "--arch", "sm_80")

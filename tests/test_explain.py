@@ -47,7 +47,18 @@ CUBE = """kernel cube<T: type>(x: in T[K, M, N], y: out T[K, M, N]) grid (k in K
     y[k, i * 16 +: 16, 0 +: 512] = x[k, i * 16 +: 16, 0 +: 512] + T(1);
 }
 """
+# Tiles loaded ahead: by tensor copies where they can be, else by copies of the threads.
+RING = """kernel ring<T: type>(x: in T[M, N], y: out T[M, N]) grid (i in cdiv(M, 32)) {
+    for k in 0 .. N step 128 pipeline(3) {
+        y[i * 32 +: 32, k +: 128] = flip(x[i * 32 +: 32, k +: 128], axis = 0);
+    }
+}
+"""
 KERNELS = [
+    (RING, "ring", "--in x=randn(64,512):bf16"),
+    (RING, "ring", "--in x=randn(45,600):bf16"),
+    (RING.replace("k +: 128], axis", "k + 1 +: 128], axis"), "ring", "--in x=randn(45,604)"),
+    (RING, "ring", "--in x=randint(0,9,64,384):i8"),
     ("std/softmax.tk", "softmax", "--in x=randn(4,1024):bf16"),
     ("std/softmax.tk", "softmax", "--in x=randn(3,4096):bf16"),
     ("std/softmax.tk", "softmax", "--in x=randn(3,1000)"),
@@ -134,7 +145,7 @@ def totals(found):
     notes = found["notes"]
     (programs,) = [number(n, "programs") for n in notes if n["id"] == "launch"]
     access = [n for n in notes if n["id"] == "access"]
-    across = [n for n in notes if "offset" in n["numbers"]]
+    across = [n for n in notes if n["id"] != "ring" and ("offset" in n["numbers"] or n["id"] in ("staging", "move") and "requests" in n["numbers"])]
     for note in access:
         check("sectors" in note["numbers"], f"sectors are not known: {note}")
     for note in across:
@@ -173,6 +184,7 @@ SORTED = "    let r = x[i, 0 +: N];\n    y[i, 0 +: N] =\n        sort(r, axis = 
 # A row that is carried from one iteration to the next, and changed in each.
 CARRIED = ("    var t = f32(x[i, 0 +: N]);\n    for k in 0 .. M {\n        t = t * sum(t) + cumsum(t, axis = 0);\n    }\n"
            "    y[i, 0 +: N] = T(t);")
+AHEAD = "    for k in 0 .. N step 128 pipeline(2) {\n        y[i, k +: 128] = x[i, k +: 128] * T(2);\n    }"
 F32, BF16 = "-D T=f32 -D N=4096 --dim M=8", "-D T=bf16 -D N=4096 --dim M=8"
 DEMANDS = [
     ("vectorized", COPY, F32, 0, ""),
@@ -191,7 +203,10 @@ DEMANDS = [
     ("async_copy", COPY, F32, 3, "'x' is loaded into registers"),
     ("async_copy", COPY, F32.replace("4096", "781"), 0, ""),
     ("async_copy", "    y[i, 0 +: N] = T(i);", F32, 2, "loads no tile"),
-    ("tma", COPY, F32, 3, "not built yet"),
+    ("tma", COPY, F32, 3, "only loops with 'pipeline' load by them"),
+    ("tma", AHEAD, F32 + " --mapped", 0, ""),
+    ("tma", AHEAD, F32 + " --mapped --arch sm_80", 4, "by copies of its threads"),
+    ("async_copy", AHEAD, F32, 0, ""),
     ("tensor_cores", COPY, F32, 2, "no dot"),
 ]
 DOT = """@require(tensor_cores)
@@ -214,8 +229,8 @@ def assembler():
 
 
 def demanded(name, text, options, line, why):
-    words = [file_of(text), "--arch", "sm_90a", *options.split()]
-    found = explained(words[0], "--arch", "sm_90a", *options.split(), code=1 if line else 0)
+    words = [file_of(text), *([] if "--arch" in options else ["--arch", "sm_90a"]), *options.split()]
+    found = explained(*words, code=1 if line else 0)
     notes = [n for n in found["notes"] if n["id"] == "require"]
     compiled = tkc(*words, "-o", os.path.join(FOLDER.name, "k.ptx"), code=1 if line else 0)[1]
     if not line:
@@ -239,6 +254,8 @@ def demands():
     # Strides of which nothing is known.
     error = tkc(file_of(ROWS % ("@require(vectorized)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
     check("the last stride is not known to be 1" in error, error)
+    error = tkc(file_of(ROWS % ("@require(tma)", AHEAD)), "--arch", "sm_90a", *F32.split(), "--whole-rows", "--emit=ptx", code=1)[1]
+    check("not by tensor copies: no tensor map is promised" in error, error)
     # All at once, each with its own line; and none of it on the CPU.
     text = ROWS % ("@require(vectorized, async_copy, max_shared(64KB))", STRIDED)
     error = tkc(file_of(text), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]

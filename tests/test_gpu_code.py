@@ -529,7 +529,7 @@ def check_names(assembler):
 
 def check_parameters(assembler):
     """More than 4352 bytes of parameters take a later PTX, more than 32764 are refused."""
-    for tensors, version in ((41, "7.0"), (42, "8.1"), (316, None)):
+    for tensors, version in ((41, "7.1"), (42, "8.1"), (316, None)):
         params = ", ".join(f"x{i}: in f32[{', '.join(f'D{i}_{d}' for d in range(8))}]" for i in range(tensors - 1))
         (FOLDER / "many.tk").write_text(f"kernel k({params}, y: out f32[4, 4, 4, 4, 4, 4, 4, 4]) {{ y[{', '.join('0' * 8)}] = 1.0; }}\n", encoding="utf-8")
         if not version:

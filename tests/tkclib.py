@@ -65,6 +65,10 @@ class MatmulOptions_(ctypes.Structure):
                 ("scale_a", ctypes.c_void_p), ("scale_b", ctypes.c_void_p), ("scale_d", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
 
 
+class Text_(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
 class Build_(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("llvm", ctypes.c_char_p), ("assembler", ctypes.c_char * 512), ("driver", ctypes.c_uint32),
                 ("why", ctypes.c_char * 256), ("gpus", ctypes.c_uint32)]
@@ -122,7 +126,7 @@ class Library:
                              ("tkc_kernel_variant_count", ctypes.c_size_t)):
             getattr(c, name).restype = result
         for name in ("tkc_context_destroy", "tkc_device_close", "tkc_kernel_destroy", "tkc_program_destroy",
-                     "tkc_report_destroy"):
+                     "tkc_report_destroy", "tkc_text_free"):
             getattr(c, name).restype = None
         c.tkc_device_free.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self.context = ctypes.c_void_p()
@@ -460,6 +464,14 @@ class Kernel:
     def variants(self):
         """How many times the kernel was compiled."""
         return library().c.tkc_kernel_variant_count(self.handle)
+
+    def notes(self, i=0):
+        """What the compiler decided for a variant; 0: the last of the device that was used first."""
+        text = Text_()
+        library().call("tkc_kernel_variant_notes", self.handle, ctypes.c_size_t(i), ctypes.byref(text), report=False)
+        notes = ctypes.string_at(text.at, text.size).decode()
+        library().c.tkc_text_free(ctypes.byref(text))
+        return notes
 
     def close(self):
         if self.handle:
