@@ -94,6 +94,9 @@ typedef enum {
     TK_HOW_TENSOR, // one thread begins tensor copies
 } tk_how;
 
+// What multiplies matrices: each thread for itself, a warp together, four warps together.
+typedef enum { TK_UNIT_FMA, TK_UNIT_MMA, TK_UNIT_WGMMA } tk_dot_unit;
+
 // Attributes. A missing integer attribute is its zero; `axis` is TK_AXIS_ALL where an op has none
 // written, and `shared` is -1. Which ones an op uses, tk_op_attrs says (the printer, parser and
 // verifier go by it).
@@ -106,6 +109,7 @@ typedef struct tk_attrs {
     bool reverse, exclusive, descending, masked, other;
     bool part; // assert, assume: of part of a tile, so that its elements' numbers say nothing
     tk_precision precision;
+    tk_dot_unit unit; // dot: what multiplies
     tk_order order;
     tk_memscope scope;
     int64_t pipeline, unroll;
@@ -148,6 +152,7 @@ enum { // bits of tk_op_attrs
     TK_A_STAGED = 2097152,
     TK_A_SLOTS = 4194304,
     TK_A_HOW = 8388608,
+    TK_A_UNIT = 16777216,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -318,6 +318,12 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         }
         o->at.precision = (tk_precision)i;
         return true;
+    case TK_A_UNIT:
+        if (!word(p, &tk_words_unit, "a unit", &i)) {
+            return false;
+        }
+        o->at.unit = (tk_dot_unit)i;
+        return true;
     case TK_A_ORDER:
         if (!word(p, &tk_words_order, "an order", &i)) {
             return false;
@@ -348,6 +354,7 @@ static unsigned attr_named(const char *name) {
                {"descending", TK_A_DESCENDING},
                {"part", TK_A_PART},
                {"precision", TK_A_PRECISION},
+               {"unit", TK_A_UNIT},
                {"order", TK_A_ORDER},
                {"scope", TK_A_SCOPE},
                {"pipeline", TK_A_PIPELINE},

@@ -218,6 +218,7 @@ static void attrs(printer *p, const tk_op *op) {
     flag_attr(p, "descending", (has & TK_A_DESCENDING) && at->descending);
     flag_attr(p, "part", (has & TK_A_PART) && at->part);
     word_attr(p, "precision", &tk_words_precision, has & TK_A_PRECISION ? at->precision : 0);
+    word_attr(p, "unit", &tk_words_unit, has & TK_A_UNIT ? at->unit : 0);
     word_attr(p, "order", &tk_words_order, has & TK_A_ORDER ? at->order : 0);
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);
     int_attr(p, "pipeline", has & TK_A_PIPELINE ? at->pipeline : 0, 0);

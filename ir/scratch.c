@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How ops work across threads. See scratch.h.
 #include "ir/scratch.h"
+#include "ir/matrix.h"
 #include "ir/move.h"
 
 #include <string.h>
@@ -283,6 +284,22 @@ tk_product tk_product_of(const tk_func *f, const tk_op *op) {
                         .columns = t->dim[t->rank - 1]};
 }
 
+// Each operand's block begins where a swizzle does.
+static void matrix(planner *p) {
+    const tk_matrix_plan x = tk_matrix_plan_of(p->f, p->op);
+    const uint64_t a = tk_operand_bytes(&x.a), b = tk_operand_bytes(&x.b);
+    p->s.block = x.block;
+    p->s.work = TK_WORK_LANES;
+    if (a + b == 0) {
+        return;
+    }
+    parts(p, 2);
+    p->s.align = TK_PLACED_ALIGN;
+    part(p, (int64_t)a, TK_U8);
+    p->s.bytes = (p->s.bytes + TK_PLACED_ALIGN - 1) / TK_PLACED_ALIGN * TK_PLACED_ALIGN;
+    part(p, (int64_t)b, TK_U8);
+}
+
 static void dot(planner *p) {
     enum { BUDGET = 48 * 1024 }; // of the operands' blocks
     const tk_product d = tk_product_of(p->f, p->op);
@@ -477,7 +494,11 @@ static void plan(planner *p) {
         return;
     case TK_OP_DOT:
     case TK_OP_DOT_SCALED:
-        dot(p);
+        if (p->op->at.unit != TK_UNIT_FMA) {
+            matrix(p);
+        } else {
+            dot(p);
+        }
         return;
     case TK_OP_LOAD:
         load(p);

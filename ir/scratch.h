@@ -35,6 +35,7 @@ typedef enum {
 //   histogram             the bins
 //   dot, dot_scaled       a block of a, of b, the scales of a, of b; before, from 0 on, the
 //                         accumulator, where its layout is not the result's
+//   dot by a matrix unit    a block of a, of b, where these are not there already (ir/matrix.h)
 typedef struct tk_scratch {
     tk_work work;
     uint64_t bytes; // 0 but for TK_WORK_SHARED

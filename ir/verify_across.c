@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier's rules for reductions, scans, sorting and products.
+#include "ir/matrix.h"
 #include "ir/verify_internal.h"
 
 #include <string.h>
@@ -190,6 +191,20 @@ static bool product(tk_verifier *v, const tk_type *a, const tk_type *b, tk_dtype
            (v->op->nopnd == acc || tk_vsame(v, tk_vopnd(v, acc), r, "acc"));
 }
 
+// The unit multiplies these types and extents: powers of two.
+static bool unit(tk_verifier *v) {
+    tk_matrix m;
+    const char *why = "";
+    const tk_dot_unit unit = v->op->at.unit;
+    unsigned axis;
+    return tk_vneed(v, (unsigned)unit <= TK_UNIT_WGMMA, "no unit") &&
+           (unit == TK_UNIT_FMA ||
+            (tk_vneed(
+                 v, tk_layout_fits(tk_vopnd(v, 0), &axis) && tk_layout_fits(tk_vopnd(v, 1), &axis),
+                 "a unit for extents that are no powers of two") &&
+             tk_vneed(v, tk_matrix_of(v->f, v->op, unit, &m, &why), "not by this unit: %s", why)));
+}
+
 static bool dot(tk_verifier *v) {
     if (!tk_vneed(v, v->op->nopnd == 2 || v->op->nopnd == 3, "%u operands", v->op->nopnd)) {
         return false;
@@ -202,7 +217,7 @@ static bool dot(tk_verifier *v) {
            tk_vneed(v, (unsigned)v->op->at.precision <= TK_PREC_TF32X3, "no precision") &&
            tk_vneed(v, v->op->at.precision == TK_PREC_IEEE || a->dtype == TK_F32,
                     "this precision is for f32") &&
-           product(v, a, b, t, 2);
+           product(v, a, b, t, 2) && unit(v);
 }
 
 static bool scales(tk_verifier *v, const tk_type *s, const tk_type *x, unsigned k) {

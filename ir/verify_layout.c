@@ -2,6 +2,7 @@
 // The verifier's rules for layouts: above the level tile each tile has one, of its shape and sound;
 // and the layouts of an op's values agree where elements stay where they are. What no rule names
 // may be in any layout.
+#include "ir/matrix.h"
 #include "ir/scratch.h"
 #include "ir/verify_internal.h"
 
@@ -168,6 +169,20 @@ static bool shared(tk_verifier *v) {
                     (long long)bytes, (long long)at, (long long)v->m->shared);
 }
 
+static bool product(tk_verifier *v) {
+    tk_matrix m;
+    unsigned columns;
+    const tk_dot_unit unit = v->op->at.unit;
+    if (v->op->code != TK_OP_DOT || unit == TK_UNIT_FMA) {
+        return true;
+    }
+    return tk_vneed(v,
+                    tk_matrix_of(v->f, v->op, unit, &m, NULL) &&
+                        tk_matrix_layout_ok(&m, res(v, 0), &columns),
+                    "the result is not in a layout of its unit") &&
+           (v->op->nopnd < 3 || equal(v, opnd(v, 2), res(v, 0), "the accumulator"));
+}
+
 static bool rule(tk_verifier *v) {
 #define TK_OP(ID, NAME, OPERANDS, RESULTS, REGIONS, EFFECT, LEVELS, DOC)
 #define TK_OP_ELEM(ID, NAME, ARITY, RESULT, RULE) case TK_OP_##ID:
@@ -191,6 +206,9 @@ static bool rule(tk_verifier *v) {
     case TK_OP_ARG_REDUCE:
     case TK_OP_REDUCE_FN:
         return reduce(v);
+    case TK_OP_DOT:
+    case TK_OP_DOT_SCALED:
+        return product(v);
     case TK_OP_IF:
         return branch(v);
     case TK_OP_FOR:
@@ -212,8 +230,6 @@ static bool rule(tk_verifier *v) {
     case TK_OP_SORT:
     case TK_OP_TOPK:
     case TK_OP_HISTOGRAM:
-    case TK_OP_DOT:
-    case TK_OP_DOT_SCALED:
     case TK_OP_DIM:
     case TK_OP_LOAD:
     case TK_OP_STORE:

@@ -115,6 +115,7 @@ tk_op *tk_chunk_again(tk_chunker *s, const tk_op *op, const tk_part *p, const tk
     const tk_type **type = TK_NEW_ARRAY(s->a, const tk_type *, op->nres + 1);
     tk_vid *x = TK_NEW_ARRAY(s->a, tk_vid, op->nopnd + 1);
     tk_attrs at = op->at;
+    at.unit = TK_UNIT_FMA; // decided anew: the part may be too small for the whole's
     if (op->nopnd) {
         memcpy(x, opnd, op->nopnd * sizeof *x);
     }

@@ -6,6 +6,7 @@
 // bytes; so do the counts.
 #include "lower/count.h"
 
+#include "ir/matrix.h"
 #include "ir/move.h"
 
 enum { LANES = 32, MOST_BYTES = 16 };
@@ -281,6 +282,72 @@ static void read_there(across *a) {
     }
 }
 
+// ---- Products by matrix units -------------------------------------------------------------------
+
+// Each register goes to one block; what blocks it is among makes no difference.
+static void stage(across *a, const tk_matrix_plan *p, const tk_operand *x, uint64_t base) {
+    uint32_t among;
+    const tk_layout t = tk_operand_targets(x, p->block, &among);
+    side s = side_of(a, &t, x->type, base);
+    tk_requests one = {0, 0, 0};
+    count_side(&s, copies_of(x->l), false, &one);
+    const uint32_t times = 1U << (x->l->regs - t.regs);
+    a->out.written.requests += times * one.requests;
+    a->out.written.units += times * one.units;
+    a->out.written.least += times * one.least;
+}
+
+// Tiles of 8 columns or 8 or 16 rows that a warp has, by the registers of the result.
+static uint32_t tiles_of(const tk_matrix_plan *p, const tk_layout *l, bool is_a) {
+    const unsigned columns = l->log_dim[l->rank - 1U], rows = l->log_dim[l->rank - 2U];
+    const uint32_t column_bits = (1U << columns) - 1, row_bits = ((1U << rows) - 1) << columns;
+    uint32_t n = 1;
+    for (unsigned i = p->m.sum == TK_F64 ? 1 : 2; i < l->regs; i++) {
+        n *= l->reg[i] & (is_a ? column_bits : row_bits) ? 1 : 2;
+    }
+    return n;
+}
+
+// Fragments lie alike, so that one says what all take.
+static void fragments(across *a, const tk_matrix_plan *p, const tk_operand *x, bool is_a) {
+    const tk_fragment f = tk_fragment_of(&p->m, x, is_a, p->columns);
+    const bool elements = f.how == TK_FRAGMENT_ELEMENTS;
+    const unsigned lanes = elements ? LANES : 8U << f.bits;
+    const uint32_t steps = (1U << p->m.log_k) >> p->m.k, pair = !is_a && p->columns > 3 ? 2 : 1;
+    uint32_t loads = tiles_of(p, tk_value_layout(a->f, a->op->res[0]), is_a) * (steps ? steps : 1);
+    uint64_t at[LANES] = {0};
+    tk_requests one = {0, 0, 0};
+    for (unsigned i = 0; i < lanes; i++) {
+        uint32_t e = 0;
+        for (unsigned k = 0; k < TK_LANE_BITS; k++) {
+            e ^= i >> k & 1 ? f.lane[k] : 0;
+        }
+        at[i] = a->base + (uint64_t)tk_layout_place(&x->place, e) * x->bytes;
+    }
+    const uint32_t mask = lanes == LANES ? UINT32_MAX : (1U << lanes) - 1;
+    tk_count_wavefronts(&one, mask, at, elements ? x->bytes : (uint32_t)MOST_BYTES, true);
+    loads = p->m.sum == TK_F64 ? loads : loads / pair;
+    loads *= elements ? 1U << (f.bits + p->m.pack) : 1;
+    a->out.read.requests += (uint64_t)loads * a->warps * one.requests;
+    a->out.read.units += (uint64_t)loads * a->warps * one.units;
+    a->out.read.least += (uint64_t)loads * a->warps * one.least;
+}
+
+static void product(across *a, const tk_scratch *s) {
+    const tk_matrix_plan p = tk_matrix_plan_of(a->f, a->op);
+    const tk_operand *x[2] = {&p.a, &p.b};
+    const uint32_t blocks = (1U << p.m.log_k) / p.block;
+    for (unsigned i = 0; i < 2; i++) {
+        if (x[i]->where == TK_OPERAND_STAGED) {
+            stage(a, &p, x[i], s->part[i]);
+        }
+        if (x[i]->where != TK_OPERAND_REGISTERS && p.m.unit == TK_UNIT_MMA) {
+            fragments(a, &p, x[i], i == 0);
+        }
+    }
+    a->out.barriers = s->bytes ? 2 * blocks - 1 : 0;
+}
+
 tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op *op,
                                 unsigned warps) {
     const tk_scratch s = tk_scratch_of(scratch, f, op);
@@ -298,6 +365,8 @@ tk_across_count tk_count_across(tk_arena *scratch, const tk_func *f, const tk_op
         reduce(&a, &s);
     } else if (op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN) {
         scan(&a, &s);
+    } else if (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA) {
+        product(&a, &s);
     } else if (tk_op_is_access(op)) {
         handed_on(&a, &s);
     } else {

@@ -17,9 +17,13 @@
 // made anew in any layout, and so is, instead of being moved between threads, what a few cheap ops
 // make of them. A loop carries a value in the layout of its initial value, or, where that has none
 // of its own, in the one that the body gives it.
+//
+// What a matrix unit makes has the unit's layout (ir/matrix.h), and so has what is computed of it
+// element by element, and what a loop adds it to, until a store or another op wants it otherwise.
 #include "lower/lower.h"
 #include "lower/remake.h"
 #include "lower/ring.h"
+#include "lower/units.h"
 #include "lower/views.h"
 
 #include "ir/move.h"
@@ -36,6 +40,7 @@ typedef struct shape_rule {
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
     const tk_type *from;        // what is reshaped to it; NULL: nothing
     const tk_layout *layout;    // once asked for
+    const tk_layout *product;   // of products by a matrix unit; NULL: there are none
 } shape_rule;
 
 typedef struct assign {
@@ -44,6 +49,7 @@ typedef struct assign {
     tk_arena *a; // the module's: layouts stay
     shape_rule *rules;
     unsigned log_warps;
+    bool rows;           // tk_products_in_rows
     bool *any;           // per value: no layout of its own (phase of wishes)
     TK_VEC(tk_vid) read; // by value that lies in shared memory: what was read of it; 0: nothing
     bool refused;
@@ -225,6 +231,24 @@ static const tk_layout *shape_layout(assign *s, const tk_type *t) {
     return r->layout;
 }
 
+// ---- Products by matrix units
+
+static void see_product(void *user, tk_op *op) {
+    assign *s = user;
+    tk_matrix m;
+    if (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA &&
+        tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
+        const tk_type *t = type_of(s, op->res[0]);
+        rule_of(s, t)->product = keep(s, tk_matrix_layout(&m, t, s->log_warps, s->rows));
+    }
+}
+
+// Whether l is the layout of products of this shape.
+static bool is_of_product(assign *s, const tk_type *t, const tk_layout *l) {
+    const tk_layout *p = l && t->rank > 1 ? rule_of(s, t)->product : NULL;
+    return p && tk_layout_eq(p, l);
+}
+
 // ---- Layouts of values
 
 static const tk_layout *layout_of(const assign *s, tk_vid v) { return s->f->value.at[v].layout; }
@@ -236,6 +260,21 @@ static void give(assign *s, tk_vid v, const tk_layout *l) {
 }
 
 static bool is_free(const assign *s, tk_vid v) { return tk_is_free(s->f, v); }
+
+static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l);
+
+// The broadcast d made again, in layout l.
+static tk_vid stretched_in(assign *s, tk_op *at, const tk_op *d, const tk_layout *l) {
+    const tk_type *to = type_of(s, d->res[0]), *from = type_of(s, d->opnd[0]);
+    const tk_layout *need = keep(s, tk_layout_project(l, from->rank, from->dim));
+    const tk_op *moved = tk_value_def(s->f, d->opnd[0]);
+    tk_vid x = moved && moved->code == TK_OP_CONVERT ? moved->opnd[0] : d->opnd[0];
+    x = in_layout(s, at, x, need);
+    tk_op *op = tk_op_new(s->f, TK_OP_BROADCAST, d->loc, 1, &x, 1, &to, 0);
+    give(s, op->res[0], l);
+    tk_op_insert_before(at, op);
+    return op->res[0];
+}
 
 // The value v in layout l, for use before op `at`: itself, made anew, or converted.
 static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l) {
@@ -249,6 +288,10 @@ static tk_vid in_layout(assign *s, tk_op *at, tk_vid v, const tk_layout *l) {
         return made;
     }
     const tk_type *t = type_of(s, v);
+    const tk_op *d = tk_value_def(s->f, v);
+    if (!stays && d && d->code == TK_OP_BROADCAST) { // what is stretched is less
+        return stretched_in(s, at, d, l);
+    }
     tk_op *op = tk_op_new(s->f, TK_OP_CONVERT, at->loc, 1, &v, 1, &t, 0);
     give(s, op->res[0], l);
     tk_op_insert_before(at, op);
@@ -268,6 +311,10 @@ static void elementwise(assign *s, tk_op *op) {
     }
     const tk_layout *l = NULL;
     for (uint32_t i = 0; i < op->nopnd && !l; i++) {
+        const tk_vid v = op->opnd[i];
+        l = is_of_product(s, type_of(s, v), layout_of(s, v)) ? layout_of(s, v) : NULL;
+    }
+    for (uint32_t i = 0; i < op->nopnd && !l; i++) {
         l = is_tile(s, op->opnd[i]) && !is_free(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
     }
     l = l ? l : shape_layout(s, type_of(s, op->res[0]));
@@ -281,7 +328,11 @@ static void elementwise(assign *s, tk_op *op) {
 
 static void broadcast(assign *s, tk_op *op) {
     const tk_type *to = type_of(s, op->res[0]), *from = type_of(s, op->opnd[0]);
-    const tk_layout *l = shape_layout(s, to);
+    const tk_layout *l = shape_layout(s, to), *product = rule_of(s, to)->product;
+    if (is_tile(s, op->opnd[0]) && product) { // of a product's rows: it stays where they are
+        const tk_layout need = tk_layout_project(product, from->rank, from->dim);
+        l = tk_layout_eq(&need, layout_of(s, op->opnd[0])) ? product : l;
+    }
     give(s, op->res[0], l);
     if (is_tile(s, op->opnd[0])) {
         operand_in(s, op, 0, keep(s, tk_layout_project(l, from->rank, from->dim)));
@@ -303,12 +354,23 @@ static void reshape(assign *s, tk_op *op) {
     give(s, op->res[0], keep(s, tk_layout_reshape(layout_of(s, op->opnd[0]), to->rank, to->dim)));
 }
 
+// The layout of a view. What a matrix unit made is stored as it is where that fills sectors of 32
+// bytes: lanes have 8 elements side by side along either axis; and where moving it would take much
+// shared memory.
+static const tk_layout *stored_in(assign *s, const tk_op *op, const tk_type *t) {
+    enum { WORD = 4, MUCH = 64 << 10 };
+    const tk_layout *l = op->code == TK_OP_STORE ? layout_of(s, tk_view_value(s->f, op)) : NULL;
+    const int64_t bytes = (int64_t)tk_dtype_size(t->dtype);
+    const bool stays = bytes >= WORD || tk_type_elems(t) * bytes > MUCH;
+    return stays && !op->at.staged && is_of_product(s, t, l) ? l : shape_layout(s, t);
+}
+
 static void view(assign *s, tk_op *op) {
     const tk_type *t = tk_view_type(s->f, op);
     if (t->rank == 0) {
         return;
     }
-    const tk_layout *l = shape_layout(s, t);
+    const tk_layout *l = stored_in(s, op, t);
     tk_view_axes v = tk_view_axes_of(s->f, op);
     for (uint32_t i = 1; i < op->nopnd; i++) {
         bool index = i <= v.n;
@@ -325,14 +387,40 @@ static void view(assign *s, tk_op *op) {
 
 static bool is_scan(const tk_op *op) { return op->code == TK_OP_SCAN || op->code == TK_OP_SCAN_FN; }
 
+// The layout in which an op across threads makes a result.
+static const tk_layout *made_in(assign *s, const tk_op *op, uint32_t i) {
+    const tk_type *t = type_of(s, op->res[i]);
+    tk_matrix m;
+    const bool product = op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA &&
+                         tk_matrix_of(s->f, op, op->at.unit, &m, NULL);
+    return product ? keep(s, tk_matrix_layout(&m, t, s->log_warps, s->rows)) : shape_layout(s, t);
+}
+
+// What is the same in all iterations of the loop around a product goes to the registers that the
+// unit reads it from, once, where it takes few.
+static void left_operand(assign *s, tk_op *op) {
+    enum { FEW = 128 }; // bytes of each thread
+    tk_matrix m;
+    tk_op *d = op->nopnd ? tk_value_def(s->f, op->opnd[0]) : NULL;
+    if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA || !d || d->in == op->in ||
+        !tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
+        return;
+    }
+    const tk_layout l = tk_matrix_a_layout(&m, layout_of(s, op->res[0]));
+    if (tk_dtype_size(type_of(s, op->opnd[0])->dtype) << l.regs <= FEW) {
+        op->opnd[0] = in_layout(s, d->next, op->opnd[0], keep(s, l));
+    }
+}
+
 // Ops across threads: operands as they are, but for scans, which do most in the threads where their
 // tiles are in one layout; results in the layout of their shape.
 static void across(assign *s, tk_op *op) {
     for (uint32_t i = 0; i < op->nres; i++) {
         if (is_tile(s, op->res[i])) {
-            give(s, op->res[i], shape_layout(s, type_of(s, op->res[i])));
+            give(s, op->res[i], made_in(s, op, i));
         }
     }
+    left_operand(s, op);
     if (op->code == TK_OP_GATHER) {
         operand_in(s, op, 1, layout_of(s, op->res[0]));
     }
@@ -378,14 +466,28 @@ static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, tk_vi
         return keep(s, tk_layout_slice(l, (unsigned)d->at.axis));
     }
     if (tk_op_info(d->code)->elementwise || d->code == TK_OP_CAST || d->code == TK_OP_BITCAST) {
+        const tk_layout *first = NULL;
         for (uint32_t i = 0; i < d->nopnd; i++) {
             const tk_layout *l =
                 is_tile(s, d->opnd[i]) ? body_wish(s, r, arg, d->opnd[i], depth + 1) : NULL;
-            if (l) {
+            if (is_of_product(s, type_of(s, d->opnd[i]), l)) {
                 return l;
             }
+            first = first ? first : l;
         }
-        return NULL;
+        return first;
+    }
+    if (d->code == TK_OP_DOT) {
+        return made_in(s, d, 0);
+    }
+    if (d->code == TK_OP_FOR) { // what its body gives
+        uint32_t i = 0;
+        while (d->res[i] != v) {
+            i++;
+        }
+        const tk_layout *l =
+            body_wish(s, d->reg[0], d->reg[0]->args.at[1 + i], d->reg[0]->last->opnd[i], depth + 1);
+        return l ? l : shape_layout(s, type_of(s, v));
     }
     // An op with several results gives each its own shape.
     return is_free(s, v) || d->code == TK_OP_CONVERT ? NULL : shape_layout(s, type_of(s, v));
@@ -411,8 +513,8 @@ static void carry(assign *s, tk_op *op, uint32_t first_init, tk_region *body, ui
         if (!is_tile(s, init)) {
             continue;
         }
-        const tk_layout *l =
-            is_free(s, init) ? body_wish(s, body, arg, body->last->opnd[i], 0) : layout_of(s, init);
+        const tk_layout *l = body_wish(s, body, arg, body->last->opnd[i], 0);
+        l = is_free(s, init) || is_of_product(s, type_of(s, arg), l) ? l : layout_of(s, init);
         l = l ? l : shape_layout(s, type_of(s, init));
         operand_in(s, op, first_init + i, l);
         give(s, arg, l);
@@ -652,6 +754,8 @@ void tk_pass_layout(tk_pass_ctx *c) {
             m->attrs.warps = tk_default_warps(s.f);
         }
         s.log_warps = log2_of(m->attrs.warps);
+        s.rows = tk_products_in_rows(s.f);
+        tk_func_walk(s.f, see_product, &s);
         tk_func_walk(s.f, vote_op, &s);
         tk_func_walk(s.f, vote_large_part, &s);
         region(&s, s.f->body);

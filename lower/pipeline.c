@@ -10,6 +10,8 @@
          "first: what follows sees tiles with an axis of programs as any others")                  \
     PASS(pad, TK_TAKES_TILE, "makes the extents of tiles powers of two",                           \
          "before the others, which may count on it and make the masks that it makes once")         \
+    PASS(units, TK_TAKES_TILE, "decides what multiplies matrices",                                 \
+         "before chunk, which leaves to registers what matrix units make")                         \
     PASS(chunk, TK_TAKES_TILE, "makes work on large tiles loops over parts of them",               \
          "before expand: what functions are made of then stands in the loops")                     \
     PASS(expand, TK_TAKES_TILE, "makes math functions sequences of exact ops",                     \
@@ -30,6 +32,8 @@
          "behind chunk, which makes the loops as they will be; before layouts: it makes ops")      \
     PASS(stage, TK_TAKES_TILE, "moves rows that are not aligned through shared memory",            \
          "before layouts, which then need not suit the tensor")                                    \
+    PASS(units, TK_TAKES_TILE, "decides what multiplies matrices",                                 \
+         "behind chunk: parts may be too small for a unit")                                        \
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
     PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
          "what was made anew in another layout leaves something behind")                           \

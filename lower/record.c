@@ -8,6 +8,7 @@
 #include "lower/record_internal.h"
 #include "lower/ring.h"
 #include "lower/stage.h"
+#include "lower/units.h"
 #include "lower/views.h"
 #include "lower/walk.h"
 
@@ -61,7 +62,7 @@ static uint64_t record_memory(const tk_recorder *r, const tk_op *op, tk_note_rec
     return bytes;
 }
 
-static void count_across(tk_recorder *r, const tk_op *op, tk_note_rec *n) {
+static void count_across(const tk_recorder *r, const tk_op *op, tk_note_rec *n) {
     tk_arena *scratch = r->scratch;
     const uint64_t bytes = record_memory(r, op, n);
     if (!r->o->counts) {
@@ -371,7 +372,6 @@ static void record_move(tk_recorder *r, const tk_op *op, const tk_moving *m) {
 static void record_across(tk_recorder *r, const tk_op *op) {
     tk_arena *a = r->f->module->notes.arena;
     const char *name = tk_op_info(op->code)->name, *id = "across", *how = "through shared memory";
-    tk_verdict verdict = TK_NOTE_INFO;
     if (op->code == TK_OP_REDUCE || op->code == TK_OP_ARG_REDUCE) {
         id = "reduction";
         how = how_reduced(r, op);
@@ -383,16 +383,69 @@ static void record_across(tk_recorder *r, const tk_op *op) {
         how = how_scanned(r, op);
     } else if (tk_op_is_access(op)) {
         how = "one thread hands to all what it got";
-    } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
-        id = "product";
-        verdict = TK_NOTE_MISSED;
-        how = "by multiplications and additions of each thread, as no dot reaches the matrix "
-              "units yet";
     }
-    tk_note_rec *n = note(r, op, id, verdict, tk_format(a, "'%s': %s", name, how));
+    tk_note_rec *n = note(r, op, id, TK_NOTE_INFO, tk_format(a, "'%s': %s", name, how));
     if (op->nopnd && !tk_op_is_access(op)) {
         layout_word(r, n, "layout", op->opnd[0]);
     }
+    count_across(r, op, n);
+}
+
+// ---- Products
+
+static const char *operand_words(const tk_recorder *r, const tk_matrix_plan *p,
+                                 const tk_operand *x) {
+    const char *major = x->k_major ? "K" : x == &p->a ? "M" : "N";
+    switch (x->where) {
+    case TK_OPERAND_REGISTERS:
+        return "from registers";
+    case TK_OPERAND_SHARED:
+        return tk_format(r->f->module->notes.arena, "in shared memory, contiguous along %s", major);
+    case TK_OPERAND_STAGED:
+        break;
+    }
+    const bool turned = tk_layout_vector(x->l, x->row_axis) > tk_layout_vector(x->l, x->k_axis);
+    return tk_format(r->f->module->notes.arena, "%s to shared memory, contiguous along %s",
+                     x->k_major && turned ? "turned on its way" : "written", major);
+}
+
+static const char *unit_words(const tk_recorder *r, const tk_op *op, const char *why) {
+    tk_arena *a = r->f->module->notes.arena;
+    const char *t = tk_dtype_name(tk_value_type(r->f, op->opnd[0])->dtype);
+    const char *as = op->at.precision == TK_PREC_IEEE   ? ""
+                     : op->at.precision == TK_PREC_TF32 ? " as tf32"
+                                                        : " as tf32x3";
+    switch (op->at.unit) {
+    case TK_UNIT_WGMMA:
+        return tk_format(a, "%s%s by wgmma, four warps together", t, as);
+    case TK_UNIT_MMA:
+        return tk_format(a, "%s%s by mma.sync%s%s", t, as, why ? ", not wgmma: " : "",
+                         why ? why : "");
+    case TK_UNIT_FMA:
+        break;
+    }
+    return tk_format(a, "by multiplications and additions of each thread: %s", why);
+}
+
+// A slower unit than the target has is always noted as missed.
+static void record_product(const tk_recorder *r, const tk_op *op) {
+    tk_module *m = r->f->module;
+    const bool is_dot = op->code == TK_OP_DOT, fma = !is_dot || op->at.unit == TK_UNIT_FMA;
+    const tk_dot_unit_choice c = tk_dot_unit_of(r->o->target, r->f, op, m->attrs.warps);
+    const tk_verdict verdict = fma || c.why ? TK_NOTE_MISSED : TK_NOTE_DONE;
+    tk_note_rec *n = note(r, op, "product", verdict,
+                          tk_format(m->notes.arena, "'%s': %s", tk_op_info(op->code)->name,
+                                    unit_words(r, op, c.why)));
+    tk_note_word_add(&m->notes, n, "unit",
+                     fma                          ? "fma"
+                     : op->at.unit == TK_UNIT_MMA ? "mma"
+                                                  : "wgmma");
+    if (!fma) {
+        const tk_matrix_plan p = tk_matrix_plan_of(r->f, op);
+        tk_note_word_add(&m->notes, n, "a", operand_words(r, &p, &p.a));
+        tk_note_word_add(&m->notes, n, "b", operand_words(r, &p, &p.b));
+    }
+    layout_word(r, n, "layout", op->res[0]);
     count_across(r, op, n);
 }
 
@@ -493,6 +546,8 @@ static void record_op(tk_recorder *r, const tk_op *op) {
         record_move(r, op, &m);
     } else if (op->code == TK_OP_RING) {
         record_ring(r, op);
+    } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
+        record_product(r, op);
     } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged)) {
         record_across(r, op);
     }

@@ -22,6 +22,7 @@ typedef struct tk_recorder {
     tk_moved *moved;
     double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64
+    double matrix, as_f16; // by tensor cores, but for f64; as many of f16 as take the same time
     bool flops_unknown;
     const tk_op *largest; // makes the tile with most registers of a thread
     uint64_t largest_words;

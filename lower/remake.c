@@ -5,7 +5,13 @@
 #include "lower/lower.h"
 #include "lower/views.h"
 
-enum { MOST_OPS = 12 };
+// On tiles as large as what is made; of smaller ones, which cost little, as well.
+enum { MOST_OPS = 12, MOST_SMALL = 48 };
+
+typedef struct left {
+    int64_t elements; // of what is made
+    unsigned ops, small;
+} left;
 
 static bool is_tile(const tk_func *f, tk_vid v) {
     const tk_type *t = tk_value_type(f, v);
@@ -45,15 +51,16 @@ static bool is_line(const tk_func *f, const tk_op *d) {
 }
 
 // Counts the ops that make v.
-static bool can_remake(const tk_func *f, tk_vid v, unsigned *left) {
+static bool can_remake(const tk_func *f, tk_vid v, left *x) {
     const tk_op *d = tk_value_def(f, v);
     if (!is_tile(f, v)) {
         return true;
     }
-    if (!d || *left == 0) {
+    unsigned *n = tk_type_elems(tk_value_type(f, v)) < x->elements ? &x->small : &x->ops;
+    if (!d || *n == 0) {
         return false;
     }
-    --*left;
+    --*n;
     if (tk_is_free(f, v) || is_line(f, d)) {
         return true;
     }
@@ -61,7 +68,7 @@ static bool can_remake(const tk_func *f, tk_vid v, unsigned *left) {
         return false;
     }
     for (uint32_t i = 0; i < d->nopnd; i++) {
-        if (!can_remake(f, d->opnd[i], left)) {
+        if (!can_remake(f, d->opnd[i], x)) {
             return false;
         }
     }
@@ -99,6 +106,6 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
 }
 
 tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
-    unsigned left = MOST_OPS;
-    return can_remake(f, v, &left) ? make(f, at, v, l) : 0;
+    left x = {tk_type_elems(tk_value_type(f, v)), MOST_OPS, MOST_SMALL};
+    return can_remake(f, v, &x) ? make(f, at, v, l) : 0;
 }

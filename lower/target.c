@@ -10,13 +10,13 @@ enum { KB = 1024, THREADS_MAX = 1024 };
 
 // In rising order of compute capability; of two with the same, the one with more features last.
 static const tk_target targets[] = {
-    {"sm_80", 80, "+ptx71", 163 * KB, THREADS_MAX, 2048, 32, false, false},
-    {"sm_86", 86, "+ptx71", 99 * KB, THREADS_MAX, 1536, 16, false, false},
-    {"sm_89", 89, "+ptx78", 99 * KB, THREADS_MAX, 1536, 24, false, false},
-    {"sm_90", 90, "+ptx78", 227 * KB, THREADS_MAX, 2048, 32, true, false},
-    {"sm_90a", 90, "+ptx80", 227 * KB, THREADS_MAX, 2048, 32, true, true},
-    {"sm_100", 100, "+ptx86", 227 * KB, THREADS_MAX, 2048, 32, true, true},
-    {"sm_120", 120, "+ptx87", 99 * KB, THREADS_MAX, 1536, 24, true, true},
+    {"sm_80", 80, "+ptx71", 163 * KB, THREADS_MAX, 2048, 32, false, false, false},
+    {"sm_86", 86, "+ptx71", 99 * KB, THREADS_MAX, 1536, 16, false, false, false},
+    {"sm_89", 89, "+ptx78", 99 * KB, THREADS_MAX, 1536, 24, false, false, false},
+    {"sm_90", 90, "+ptx78", 227 * KB, THREADS_MAX, 2048, 32, true, false, false},
+    {"sm_90a", 90, "+ptx80", 227 * KB, THREADS_MAX, 2048, 32, true, true, true},
+    {"sm_100", 100, "+ptx86", 227 * KB, THREADS_MAX, 2048, 32, true, false, true},
+    {"sm_120", 120, "+ptx87", 99 * KB, THREADS_MAX, 1536, 24, true, false, true},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -84,10 +84,13 @@ tk_occupancy tk_occupancy_of(const tk_target *t, uint32_t threads, uint32_t regi
 
 // The last of a compute capability is what a target means where none is named.
 static const tk_gpu gpus[] = {
-    {"A100", 80, 108, 2039e9, 19.5e12, 9.7e12},       {"A10", 86, 72, 600e9, 31.2e12, 0.49e12},
-    {"L40S", 89, 142, 864e9, 91.6e12, 1.43e12},       {"H100", 90, 132, 3350e9, 66.9e12, 33.5e12},
-    {"H200", 90, 132, 4800e9, 66.9e12, 33.5e12},      {"B200", 100, 148, 8000e9, 75e12, 37e12},
-    {"RTX5090", 120, 170, 1792e9, 104.8e12, 1.64e12},
+    {"A100", 80, 108, 2039e9, 19.5e12, 9.7e12, 312e12},
+    {"A10", 86, 72, 600e9, 31.2e12, 0.49e12, 125e12},
+    {"L40S", 89, 142, 864e9, 91.6e12, 1.43e12, 362e12},
+    {"H100", 90, 132, 3350e9, 66.9e12, 33.5e12, 989.4e12},
+    {"H200", 90, 132, 4800e9, 66.9e12, 33.5e12, 989.4e12},
+    {"B200", 100, 148, 8000e9, 75e12, 37e12, 2250e12},
+    {"RTX5090", 120, 170, 1792e9, 104.8e12, 1.64e12, 209.5e12},
 };
 enum { NGPUS = sizeof gpus / sizeof *gpus };
 

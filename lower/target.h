@@ -15,6 +15,7 @@ typedef struct tk_target {
     unsigned threads_max;                     // a block
     unsigned threads_at_once, blocks_at_once; // a multiprocessor
     bool bf16_arith;                          // native add/mul on bf16
+    bool wgmma;                               // four warps multiply together
     bool bulk;                                // bulk copies, which count their bytes
 } tk_target;
 
@@ -30,6 +31,7 @@ typedef struct tk_gpu {
     unsigned multiprocessors;
     double bandwidth;      // bytes a second
     double flops, flops64; // a second, f32 and f64, without tensor cores
+    double matrix;         // a second, of f16 with sums in f32, on tensor cores
 } tk_gpu;
 const tk_gpu *tk_gpu_find(const char *name); // NULL; in either case of letters
 const tk_gpu *tk_gpu_of(const tk_target *t); // of its compute capability

@@ -57,6 +57,36 @@ void tk_emit_work_end(tk_emit *e, tk_emit_work *w) {
     tk_emit_for_end(e, &w->loop);
 }
 
+// ---- Loops that carry values --------------------------------------------------------------------
+
+tk_emit_carried tk_emit_carry_begin(tk_emit *e, uint32_t times, uint32_t n, LLVMValueRef *x) {
+    tk_emit_carried c = {.n = n};
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+    c.phi = TK_NEW_ARRAY(e->arena, LLVMValueRef, n);
+    c.loop = tk_emit_for(e, tk_emit_i32(e, times));
+    tk_emit_before(e, LLVMGetFirstInstruction(c.loop.head));
+    for (uint32_t r = 0; r < n; r++) {
+        c.phi[r] = LLVMBuildPhi(e->b, LLVMTypeOf(x[r]), "");
+        LLVMAddIncoming(c.phi[r], &x[r], &before, 1);
+        x[r] = c.phi[r];
+    }
+    LLVMPositionBuilderAtEnd(e->b, c.loop.body);
+    return c;
+}
+
+void tk_emit_carry_end(tk_emit *e, tk_emit_carried *c, LLVMValueRef *x, bool unroll) {
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
+    for (uint32_t r = 0; r < c->n; r++) {
+        LLVMAddIncoming(c->phi[r], &x[r], &last, 1);
+        x[r] = c->phi[r];
+    }
+    if (unroll) {
+        tk_emit_for_end(e, &c->loop);
+    } else {
+        tk_emit_for_end_short(e, &c->loop);
+    }
+}
+
 // ---- Lines --------------------------------------------------------------------------------------
 
 static unsigned log_of(int64_t n) {

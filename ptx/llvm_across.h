@@ -21,6 +21,15 @@ typedef struct tk_emit_work {
 tk_emit_work tk_emit_work_begin(tk_emit *e, uint32_t n);
 void tk_emit_work_end(tk_emit *e, tk_emit_work *w);
 
+// A loop of n iterations that carries values: x of them, which become those of the loop.
+typedef struct tk_emit_carried {
+    tk_emit_loop loop;
+    uint32_t n;
+    LLVMValueRef *phi;
+} tk_emit_carried;
+tk_emit_carried tk_emit_carry_begin(tk_emit *e, uint32_t times, uint32_t n, LLVMValueRef *x);
+void tk_emit_carry_end(tk_emit *e, tk_emit_carried *c, LLVMValueRef *x, bool unroll);
+
 // Lines along an axis of a row-major tile of powers of two: the elements' numbers have the place in
 // the line in bits shift .. shift + log - 1. TK_AXIS_ALL: one line of all elements.
 typedef struct tk_emit_lines {

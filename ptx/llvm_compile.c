@@ -7,6 +7,7 @@
 // become ours.
 #include "lower/lower.h"
 #include "lower/record.h"
+#include "lower/units.h"
 #include "ptx/assemble.h"
 #include "ptx/llvm_kernel.h"
 #include "ptx/require.h"
@@ -97,14 +98,16 @@ static void make_machine(llvm_state *s, const char *ptx, LLVMCodeGenOptLevel lev
                                          LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
-// The least version that has the target and takes so many bytes of parameters. NULL: none does.
-static const char *ptx_for(const tk_target *t, uint32_t param_bytes) {
+static const char *later(const char *a, const char *b) { return b && strcmp(b, a) > 0 ? b : a; }
+
+// The least version that has the target and what the function multiplies with, and takes so many
+// bytes of parameters. NULL: none does.
+static const char *ptx_for(const tk_target *t, const tk_func *f, uint32_t param_bytes) {
     enum { PLAIN = 4352, MOST = 32764 };
     static const char large[] = "+ptx81";
-    if (param_bytes <= PLAIN || strcmp(t->ptx, large) >= 0) {
-        return param_bytes <= MOST ? t->ptx : NULL;
-    }
-    return param_bytes <= MOST ? large : NULL;
+    const char *ptx = later(t->ptx, tk_ptx_of_products(f));
+    ptx = later(ptx, param_bytes > PLAIN ? large : NULL);
+    return param_bytes <= MOST ? ptx : NULL;
 }
 
 static void make_module(llvm_state *s) {
@@ -343,7 +346,7 @@ static void compile(llvm_state *s, tk_image *image) {
     make_machine(s, e->target->ptx, LLVMCodeGenLevelDefault);
     make_module(s);
     tk_emit_kernel(e, image);
-    const char *ptx = ptx_for(e->target, image->param_bytes);
+    const char *ptx = ptx_for(e->target, e->f, image->param_bytes);
     if (!ptx && !e->refused) {
         refuse_parameters(e, image);
     }

@@ -11,6 +11,7 @@
 // f64, rounded to f32 once at the end. precision = tf32 rounds operands to 10 bits of fraction, to
 // nearest, ties away from zero; tf32x3 is computed as ieee.
 #include "ptx/llvm_across.h"
+#include "ptx/llvm_internal.h"
 
 #include "ir/move.h"
 
@@ -42,43 +43,6 @@ typedef struct dot {
 } dot;
 
 static unsigned log_of(uint32_t n) { return (unsigned)__builtin_ctz(n); }
-
-// ---- Loops that carry the registers -------------------------------------------------------------
-
-typedef struct carried {
-    tk_emit_loop loop;
-    LLVMValueRef *phi;
-} carried;
-
-static carried begin(const dot *s, uint32_t n, LLVMValueRef *x) {
-    tk_emit *e = s->e;
-    carried c;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
-    c.phi = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
-    c.loop = tk_emit_for(e, tk_emit_i32(e, n));
-    tk_emit_before(e, LLVMGetFirstInstruction(c.loop.head));
-    for (uint32_t r = 0; r < s->regs; r++) {
-        c.phi[r] = LLVMBuildPhi(e->b, LLVMTypeOf(x[r]), "");
-        LLVMAddIncoming(c.phi[r], &x[r], &before, 1);
-        x[r] = c.phi[r];
-    }
-    LLVMPositionBuilderAtEnd(e->b, c.loop.body);
-    return c;
-}
-
-static void end(const dot *s, carried *c, LLVMValueRef *x, bool unroll) {
-    tk_emit *e = s->e;
-    LLVMBasicBlockRef last = LLVMGetInsertBlock(e->b);
-    for (uint32_t r = 0; r < s->regs; r++) {
-        LLVMAddIncoming(c->phi[r], &x[r], &last, 1);
-        x[r] = c->phi[r];
-    }
-    if (unroll) {
-        tk_emit_for_end(e, &c->loop);
-    } else {
-        tk_emit_for_end_short(e, &c->loop);
-    }
-}
 
 // ---- Operands -----------------------------------------------------------------------------------
 
@@ -210,7 +174,7 @@ static LLVMValueRef *fetch_rows(const dot *s, const operand *x, LLVMValueRef k) 
 
 static void add_products(const dot *s, LLVMValueRef *acc) {
     tk_emit *e = s->e;
-    carried c = begin(s, s->block, acc);
+    tk_emit_carried c = tk_emit_carry_begin(e, s->block, s->regs, acc);
     LLVMValueRef *a = fetch_rows(s, &s->a, c.loop.i), *b = fetch_rows(s, &s->b, c.loop.i);
     const unsigned fast = s->op->fast;
     const bool fused = fast & TK_FAST_CONTRACT && tk_dtype_is_float(s->acc);
@@ -224,13 +188,13 @@ static void add_products(const dot *s, LLVMValueRef *acc) {
         term[1] = tk_emit_elem(e, TK_NUM_MUL, s->acc, fast, x);
         acc[r] = tk_emit_elem(e, TK_NUM_ADD, s->acc, fast, term);
     }
-    end(s, &c, acc, s->regs < MANY_REGS);
+    tk_emit_carry_end(e, &c, acc, s->regs < MANY_REGS);
 }
 
 // A block is written when all have read the one before it.
 static void all_blocks(const dot *s, LLVMValueRef *acc) {
     tk_emit *e = s->e;
-    carried c = begin(s, s->k / s->block, acc);
+    tk_emit_carried c = tk_emit_carry_begin(e, s->k / s->block, s->regs, acc);
     LLVMValueRef later = LLVMBuildNot(e->b, tk_ll_is(e, c.loop.i, 0), "");
     if (s->block < s->k) {
         tk_emit_cond again = tk_emit_if(e, later);
@@ -241,7 +205,7 @@ static void all_blocks(const dot *s, LLVMValueRef *acc) {
     write_block(s, &s->b, c.loop.i);
     tk_emit_barrier(e);
     add_products(s, acc);
-    end(s, &c, acc, false);
+    tk_emit_carry_end(e, &c, acc, false);
 }
 
 // The accumulator's elements as the result has them: through scratch where its layout is another.
@@ -299,6 +263,10 @@ static void place(dot *s) {
 }
 
 void tk_emit_dot_op(tk_emit *e, tk_op *op) {
+    if (op->at.unit != TK_UNIT_FMA) {
+        tk_emit_matrix_op(e, op);
+        return;
+    }
     const tk_product d = tk_product_of(e->f, op);
     dot s = {.e = e, .op = op, .l = tk_emit_layout(e, op->res[0]), .acc = d.type};
     const tk_type *t = tk_value_type(e->f, op->res[0]);

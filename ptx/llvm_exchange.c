@@ -131,6 +131,12 @@ void tk_emit_put_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef
     write_all(&s, &side, x);
 }
 
+void tk_emit_put_side(tk_emit *e, const tk_op *op, uint64_t base, const tk_side *side, tk_dtype t,
+                      LLVMValueRef *x) {
+    const exchange s = plain(e, op, base, &side->l, t);
+    write_all(&s, side, x);
+}
+
 void tk_emit_take_values(tk_emit *e, const tk_op *op, uint64_t base, LLVMValueRef from,
                          const tk_layout *l, tk_dtype t, LLVMValueRef *out) {
     exchange s = plain(e, op, base, l, t);

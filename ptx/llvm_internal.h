@@ -25,9 +25,16 @@ struct tk_moving;
 // out those of each result.
 void tk_emit_exchange(tk_emit *e, const tk_op *op, const struct tk_moving *m,
                       LLVMValueRef *const *x, LLVMValueRef *const *out);
+// Registers x of a side go to scratch memory from byte `base` on, by each thread that comes here.
+struct tk_side;
+void tk_emit_put_side(tk_emit *e, const tk_op *op, uint64_t base, const struct tk_side *side,
+                      tk_dtype t, LLVMValueRef *x);
 // Within warps (llvm_lanes.c): result i from all sources as one.
 void tk_emit_lanes(tk_emit *e, const struct tk_moving *m, unsigned i, LLVMValueRef *x,
                    LLVMValueRef *out);
+
+// ---- Products by matrix units (llvm_matrix.c)
+void tk_emit_matrix_op(tk_emit *e, tk_op *op);
 
 // ---- Views (llvm_view.c)
 // Computes for the elements of a view where they are and whether they are inside.

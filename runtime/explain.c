@@ -164,6 +164,8 @@ static void find_times(explained *x) {
         } else if (is(r, "work")) {
             x->flops = explain_number(r, "flops");
             x->flops64 = explain_number(r, "flops in f64");
+            x->matrix = explain_number(r, "on tensor cores");
+            x->as_f16 = explain_number(r, "as of f16");
         } else if (is(r, "traffic") && tk_note_number_of(r, "least") && x->bytes >= 0) {
             x->bytes += explain_number(r, "read by all") + explain_number(r, "written by all");
             x->least_bytes += explain_number(r, "least");
@@ -175,7 +177,8 @@ static void find_times(explained *x) {
     if (x->bytes >= 0) {
         x->memory_seconds = x->least_bytes / x->gpu->bandwidth;
         x->compute_seconds =
-            x->programs * (x->flops / x->gpu->flops + x->flops64 / x->gpu->flops64);
+            x->programs *
+            (x->flops / x->gpu->flops + x->flops64 / x->gpu->flops64 + x->as_f16 / x->gpu->matrix);
     }
 }
 

@@ -71,6 +71,7 @@ static json_t *roofline_json(const explained *x, bool *ok) {
     json_set(o, "bytes_a_second", number(x->gpu->bandwidth), ok);
     json_set(o, "flops_a_second", number(x->gpu->flops), ok);
     json_set(o, "flops_a_second_f64", number(x->gpu->flops64), ok);
+    json_set(o, "flops_a_second_tensor_cores", number(x->gpu->matrix), ok);
     if (x->bytes >= 0) {
         const double least =
             x->memory_seconds > x->compute_seconds ? x->memory_seconds : x->compute_seconds;
@@ -79,6 +80,7 @@ static json_t *roofline_json(const explained *x, bool *ok) {
         json_set(o, "least_bytes", number(x->least_bytes), ok);
         json_set(o, "flops", number(x->programs * x->flops), ok);
         json_set(o, "flops_f64", number(x->programs * x->flops64), ok);
+        json_set(o, "flops_tensor_cores", number(x->programs * x->matrix), ok);
         json_set(o, "memory_seconds", json_real(x->memory_seconds), ok);
         json_set(o, "compute_seconds", json_real(x->compute_seconds), ok);
         json_set(o, "seconds", json_real(least), ok);

@@ -61,8 +61,12 @@ static void tensors(tk_buf *b, const explained *x) {
 }
 
 static void roofline(tk_buf *b, const explained *x) {
-    tk_buf_fmt(b, "  at least, on %s (%.0f GB/s, %.4g TFLOP/s in f32, %.4g in f64): ", x->gpu->name,
+    tk_buf_fmt(b, "  at least, on %s (%.0f GB/s, %.4g TFLOP/s in f32, %.4g in f64", x->gpu->name,
                x->gpu->bandwidth / 1e9, x->gpu->flops / 1e12, x->gpu->flops64 / 1e12);
+    if (x->matrix > 0) {
+        tk_buf_fmt(b, ", %.4g in f16 on tensor cores", x->gpu->matrix / 1e12);
+    }
+    tk_buf_str(b, "): ");
     if (x->bytes < 0) {
         tk_buf_str(b, "not known without the sizes (--in, --dim) and loops of known length\n");
         return;
@@ -78,7 +82,8 @@ static void roofline(tk_buf *b, const explained *x) {
     bytes(b, x->bytes);
     tk_buf_str(b, ", ");
     seconds(b, x->bytes / x->gpu->bandwidth);
-    tk_buf_fmt(b, "; arithmetic: %.4g operations, ", x->programs * (x->flops + x->flops64));
+    tk_buf_fmt(b, "; arithmetic: %.4g operations, ",
+               x->programs * (x->flops + x->flops64 + x->matrix));
     seconds(b, x->compute_seconds);
     tk_buf_str(b, "\n");
 }

@@ -283,7 +283,7 @@ typedef struct explained {
     uint32_t nwhole;
     const tk_note_rec **note;
     // The least time of the launch; bytes -1: not known.
-    double programs, bytes, least_bytes, flops, flops64;
+    double programs, bytes, least_bytes, flops, flops64, matrix, as_f16;
     double memory_seconds, compute_seconds;
 } explained;
 const char *explain_text(tk_arena *a, const explained *x); // explain_text.c

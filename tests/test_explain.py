@@ -99,6 +99,10 @@ KERNELS = [
     (PAIRS, "pairs", "--in x=randn(3,512)"),
     (GATHER, "pick", "--in x=randn(3,1024)"),
     (GATHER, "pick", "--in x=randn(3,1000):bf16"),
+    ("std/matmul.tk", "matmul", "--in a=randn(128,64):bf16 --in b=randn(64,128):bf16"),
+    ("std/matmul.tk", "matmul", "--in a=randn(64,128):bf16 --in b=randn(128,64):bf16 -D BM=32"),
+    ("std/matmul.tk", "matmul", "--in a=randint(0,9,64,128):i8 --in b=randint(0,9,128,64):i8 -D A=i32 -D O=i32"),
+    ("std/matmul.tk", "matmul", "--in a=randn(64,64):f64 --in b=randn(64,64):f64 -D A=f64"),
 ]
 # What LLVM makes less of: only a part of the threads needs what all could read. Or the data does: a branch is not taken.
 AT_MOST = [
@@ -249,7 +253,10 @@ def demands():
         if assembler() or name != "no_spills" and not name.startswith("max_registers"):
             rows = " --unit-stride" if "N=781" in options else " --whole-rows"
             demanded(name, ROWS % (f"@require({name})", body), options + rows, line, why)
-    demanded("tensor_cores", DOT, "--dim M=64 --dim N=64", 4, "no dot reaches the matrix units")
+    demanded("tensor_cores", DOT, "--dim M=64 --dim N=64", None, "")
+    demanded("tensor_cores", DOT.replace("in f16", "in f32"), "--dim M=64 --dim N=64", 4, "f32 is multiplied exactly")
+    demanded("tensor_cores", DOT.replace("+: 64, 0 +: 64],", "+: 4, 0 +: 64],").replace("* 64 +: 64", "* 64 +: 4"),
+             "--dim M=64 --dim N=64", 4, "fewer than 16 rows")
     demanded("vectorized", INOUT, "-D T=f32 --dim M=8 --dim N=4096", 4, "alignment")
     # Strides of which nothing is known.
     error = tkc(file_of(ROWS % ("@require(vectorized)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
