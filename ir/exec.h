@@ -43,6 +43,7 @@ typedef enum {
     TK_EXEC_RACE,    // check mode: two programs wrote one element, or one read what another wrote
     TK_EXEC_STOPPED, // env->stop was set
     TK_EXEC_STUCK,   // a ring was full or empty for ever: a fault of a pass
+    TK_EXEC_FOUND,   // never comes out of the executor
 } tk_exec_code;
 
 typedef struct tk_exec_fault {

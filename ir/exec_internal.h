@@ -103,7 +103,9 @@ typedef struct tk_planner {
     const tk_func *func;
     tk_diags *diags;
     size_t limit;
-    tk_steps *out; // where steps go
+    tk_steps *out;         // where steps go
+    const tk_steps *other; // of a partition, while the side that takes is planned
+    bool apart;            // its other side is
     const tk_op *op;
     tk_pval *val;
     uint32_t number; // of the op last finished
@@ -219,6 +221,7 @@ void tk_exec_emit_philox(tk_planner *p);
 void tk_exec_emit_dim(tk_planner *p);
 void tk_exec_emit_program(tk_planner *p);
 void tk_exec_emit_ring(tk_planner *p);
+void tk_exec_emit_partition(tk_planner *p);
 void tk_exec_emit_fetch(tk_planner *p);
 void tk_exec_emit_take(tk_planner *p);
 void tk_exec_emit_release(tk_planner *p);

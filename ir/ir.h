@@ -116,6 +116,7 @@ typedef struct tk_attrs {
     int64_t
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
     int64_t slots;                     // ring
+    int64_t producers;                 // partition: warps
     tk_how how;                        // fetch
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile
@@ -152,7 +153,8 @@ enum { // bits of tk_op_attrs
     TK_A_STAGED = 2097152,
     TK_A_SLOTS = 4194304,
     TK_A_HOW = 8388608,
-    TK_A_UNIT = 16777216,
+    TK_A_PRODUCERS = 16777216,
+    TK_A_UNIT = 33554432,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

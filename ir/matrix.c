@@ -279,13 +279,29 @@ static bool is_there(const tk_matrix *m, tk_operand *x) {
     return m->unit == TK_UNIT_MMA ? p.span >= 16 : plain && (m->any_major || x->k_major);
 }
 
-static tk_operand operand_of(const tk_func *f, const tk_matrix *m, tk_vid v, bool is_a) {
-    tk_operand x = {.v = v, .l = tk_value_layout(f, v)};
+static tk_operand operand_in(const tk_func *f, tk_vid v, bool is_a, const tk_layout *l) {
+    tk_operand x = {.v = v, .l = l};
     const tk_type *t = tk_value_type(f, v);
     x.type = t->dtype;
     x.bytes = (unsigned)tk_dtype_size(t->dtype);
     x.k_axis = is_a ? t->rank - 1U : t->rank - 2U;
     x.row_axis = is_a ? t->rank - 2U : t->rank - 1U;
+    return x;
+}
+
+bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
+    tk_matrix m;
+    const char *why;
+    if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA || i > 1 ||
+        !tk_matrix_of(f, op, op->at.unit, &m, &why)) {
+        return false;
+    }
+    tk_operand x = operand_in(f, op->opnd[i], i == 0, l);
+    return is_there(&m, &x);
+}
+
+static tk_operand operand_of(const tk_func *f, const tk_matrix *m, tk_vid v, bool is_a) {
+    tk_operand x = operand_in(f, v, is_a, tk_value_layout(f, v));
     x.where = TK_OPERAND_STAGED;
     if (is_there(m, &x)) {
         x.where = TK_OPERAND_SHARED;

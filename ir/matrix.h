@@ -59,6 +59,8 @@ typedef struct tk_matrix_plan {
     unsigned columns; // log2, as of tk_matrix_layout_ok
 } tk_matrix_plan;
 // Of a dot with a unit whose layouts are given.
+// Whether the unit of a dot reads operand i where it lies in shared memory, as l says.
+bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
 tk_matrix_plan tk_matrix_plan_of(const tk_func *f, const tk_op *op);
 uint64_t tk_operand_bytes(const tk_operand *x); // of a block
 

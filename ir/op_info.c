@@ -115,6 +115,8 @@ static unsigned structural_attrs(tk_opcode code) {
         return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
     case TK_OP_RING:
         return TK_A_SLOTS | SHARED;
+    case TK_OP_PARTITION:
+        return TK_A_PRODUCERS;
     case TK_OP_FETCH:
         return TK_A_INDEX | TK_A_HOW;
     case TK_OP_ATOMIC_RMW:

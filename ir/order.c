@@ -67,8 +67,19 @@ static tk_use *list(tk_arena *a, tk_use u) {
     return l;
 }
 
+// What is released was read from the ring's memory.
+static tk_uses release(tk_arena *a, const tk_func *f, const tk_op *op) {
+    const tk_op *ring = tk_value_def(f, op->opnd[0]);
+    tk_use u = {.kind = TK_USE_SHARED, .from = ring->at.shared};
+    u.to = u.from < 0 ? u.from : u.from + (int64_t)tk_scratch_bytes(f, ring);
+    return (tk_uses){.nfirst = 1, .first = list(a, u)};
+}
+
 tk_uses tk_uses_of(tk_arena *a, const tk_func *f, const tk_op *op) {
     collector c = {.a = a, .f = f};
+    if (op->code == TK_OP_RELEASE) {
+        return release(a, f, op);
+    }
     use_memory(&c, op);
     for (uint32_t i = 0; i < op->nreg && tk_op_info(op->code)->effect == TK_FX_PURE; i++) {
         use_in_combine(&c, op->reg[i]);

@@ -10,6 +10,9 @@
 // At the staged level a barrier stands on each way from a use to a conflicting one. The pass
 // barrier puts them there; the verifier checks, in another way, that none is missing.
 //
+// A ring's slots are kept in order by barriers of their own; to other ops a `release` is a read of
+// the ring's bytes.
+//
 // Tensors that are only read have no uses: what is written shares memory with no other tensor (the
 // run time refuses such a launch). Elements of one tensor may share memory (a stride may be 0), so
 // which elements are used does not matter.

@@ -302,6 +302,8 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.shared);
     case TK_A_STAGED:
         return tk_irp_int(p, &o->at.staged);
+    case TK_A_PRODUCERS:
+        return tk_irp_int(p, &o->at.producers);
     case TK_A_SLOTS:
         return tk_irp_int(p, &o->at.slots);
     case TK_A_HOW:
@@ -364,6 +366,7 @@ static unsigned attr_named(const char *name) {
                {"shown", TK_A_SHOWN},
                {"staged", TK_A_STAGED},
                {"slots", TK_A_SLOTS},
+               {"producers", TK_A_PRODUCERS},
                {"how", TK_A_HOW},
                {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -441,8 +444,8 @@ static bool regions(tk_irparse *p, pending *o, tk_op *op) {
         return loop_regions(p, o, op);
     }
     for (uint32_t i = 0; i < op->nreg; i++) {
-        if (o->code == TK_OP_IF ? i > 0 && !tk_irp_expect(p, "else")
-                                : !tk_irp_typed_values(p, op->reg[i])) {
+        const bool plain = o->code == TK_OP_IF || o->code == TK_OP_PARTITION;
+        if (plain ? i > 0 && !tk_irp_expect(p, "else") : !tk_irp_typed_values(p, op->reg[i])) {
             return false;
         }
         if (!tk_irp_region(p, op->reg[i])) {

@@ -26,6 +26,7 @@ typedef enum {
     TK_TAKES_TILE,      // of level tile
     TK_TAKES_NOT_GIVEN, // of levels tile and laid, before shared memory is given out
     TK_TAKES_LAID,      // of level laid, before or after
+    TK_TAKES_STAGED,    // of level staged
 } tk_takes;
 
 typedef struct tk_pass {

@@ -124,11 +124,13 @@ static bool applies(const step *s, const tk_pass *p) {
         [TK_TAKES_TILE] = "of level 'tile'",
         [TK_TAKES_NOT_GIVEN] = "whose shared memory is not given out",
         [TK_TAKES_LAID] = "of level 'laid'",
+        [TK_TAKES_STAGED] = "of level 'staged'",
     };
     const tk_module *m = s->m;
-    const bool good = p->takes == TK_TAKES_TILE   ? m->level == TK_LEVEL_TILE
-                      : p->takes == TK_TAKES_LAID ? m->level == TK_LEVEL_LAID
-                                                  : m->level != TK_LEVEL_STAGED && !m->shared;
+    const bool good = p->takes == TK_TAKES_TILE     ? m->level == TK_LEVEL_TILE
+                      : p->takes == TK_TAKES_LAID   ? m->level == TK_LEVEL_LAID
+                      : p->takes == TK_TAKES_STAGED ? m->level == TK_LEVEL_STAGED
+                                                    : m->level != TK_LEVEL_STAGED && !m->shared;
     if (!good) {
         tk_error(s->diags, (tk_span){0, 0, 0}, "pass-needs", "pass '%s' takes a module %s", p->name,
                  want[p->takes]);

@@ -223,6 +223,7 @@ static void attrs(printer *p, const tk_op *op) {
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);
     int_attr(p, "pipeline", has & TK_A_PIPELINE ? at->pipeline : 0, 0);
     int_attr(p, "unroll", has & TK_A_UNROLL ? at->unroll : 0, 0);
+    int_attr(p, "producers", has & TK_A_PRODUCERS ? at->producers : 0, 0);
     int_attr(p, "slots", has & TK_A_SLOTS ? at->slots : 0, 0);
     word_attr(p, "how", &tk_words_how, has & TK_A_HOW ? at->how : 0);
     int_attr(p, "staged", has & TK_A_STAGED ? at->staged : 0, 0);
@@ -336,7 +337,7 @@ static void operands(printer *p, const tk_op *op) {
 static void regions(printer *p, const tk_op *op) {
     for (uint32_t i = 0; i < op->nreg; i++) {
         tk_buf_str(p->out, " ");
-        if (op->code == TK_OP_IF && i > 0) {
+        if ((op->code == TK_OP_IF || op->code == TK_OP_PARTITION) && i > 0) {
             tk_buf_str(p->out, "else ");
         } else if (op->code == TK_OP_WHILE && i > 0) {
             tk_buf_str(p->out, "do (");

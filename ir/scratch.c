@@ -294,7 +294,6 @@ static void matrix(planner *p) {
         return;
     }
     parts(p, 2);
-    p->s.align = TK_PLACED_ALIGN;
     part(p, (int64_t)a, TK_U8);
     p->s.bytes = (p->s.bytes + TK_PLACED_ALIGN - 1) / TK_PLACED_ALIGN * TK_PLACED_ALIGN;
     part(p, (int64_t)b, TK_U8);
@@ -391,7 +390,6 @@ static void ring(planner *p) {
         p->s.part[0] = 0;
     }
     p->s.nparts = 1;
-    p->s.align = TK_PLACED_ALIGN;
     p->s.bytes = (uint64_t)p->op->at.slots * tk_ring_slot_bytes(tk_value_type(p->f, p->op->res[0]));
 }
 
@@ -447,6 +445,7 @@ static void plan(planner *p) {
     case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
+    case TK_OP_PARTITION:
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE:
@@ -514,12 +513,18 @@ static void plan(planner *p) {
 }
 
 static tk_scratch plan_of(tk_arena *a, const tk_func *f, const tk_op *op) {
-    planner p = {.a = a, .f = f, .op = op, .s = {.align = TK_SCRATCH_ALIGN}};
+    planner p = {.a = a, .f = f, .op = op, .s = {.align = tk_scratch_align(op)}};
     if (!tk_op_in_combine(op)) {
         plan(&p);
         align(&p);
     }
     return p.s;
+}
+
+uint32_t tk_scratch_align(const tk_op *op) {
+    const bool placed =
+        op->code == TK_OP_RING || (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA);
+    return placed ? (uint32_t)TK_PLACED_ALIGN : (uint32_t)TK_SCRATCH_ALIGN;
 }
 
 tk_scratch tk_scratch_of(tk_arena *a, const tk_func *f, const tk_op *op) {

@@ -47,8 +47,9 @@ typedef struct tk_scratch {
 
 // `a` receives the list of parts.
 tk_scratch tk_scratch_of(tk_arena *a, const tk_func *f, const tk_op *op);
-// The bytes alone.
+// The bytes alone; what the place of the first is a multiple of.
 uint64_t tk_scratch_bytes(const tk_func *f, const tk_op *op);
+uint32_t tk_scratch_align(const tk_op *op);
 
 // Bytes from slot to slot of a ring of tiles of type t.
 uint64_t tk_ring_slot_bytes(const tk_type *t);

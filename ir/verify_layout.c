@@ -162,8 +162,8 @@ static bool shared(tk_verifier *v) {
                         (long long)bytes);
     }
     return tk_vneed(v, bytes > 0, "shared memory where none is needed") &&
-           tk_vneed(v, at >= 0 && at % tk_scratch_of(v->a, v->f, v->op).align == 0,
-                    "shared memory at %lld", (long long)at) &&
+           tk_vneed(v, at >= 0 && at % tk_scratch_align(v->op) == 0, "shared memory at %lld",
+                    (long long)at) &&
            tk_vneed(v, at <= v->m->shared && bytes <= v->m->shared - at,
                     "%lld bytes of shared memory at %lld, and the program has %lld",
                     (long long)bytes, (long long)at, (long long)v->m->shared);
@@ -240,6 +240,7 @@ static bool rule(tk_verifier *v) {
     case TK_OP_ASSERT:
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
+    case TK_OP_PARTITION:
     case TK_OP_RING:
     case TK_OP_FETCH:
     case TK_OP_TAKE:

@@ -52,6 +52,11 @@ static void add_control(graph *g, const tk_op *op, uint32_t i) {
         add_region(g, op->reg[k], &last[k]);
     }
     const uint32_t behind = add_point(g, NULL);
+    if (op->code == TK_OP_PARTITION) { // region 0 is run by others, and uses rings alone
+        edge(g, i, begin[1]);
+        edge(g, last[1], behind);
+        return;
+    }
     edge(g, i, begin[0]);
     switch ((int)op->code) { // those that have control flow in them
     case TK_OP_IF:
@@ -77,7 +82,8 @@ static void add_region(graph *g, const tk_region *r, uint32_t *last) {
     for (const tk_op *op = r->first; op; op = op->next) {
         const uint32_t i = add_point(g, op);
         *last = i;
-        if (op->code == TK_OP_IF || op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+        if (op->code == TK_OP_IF || op->code == TK_OP_FOR || op->code == TK_OP_WHILE ||
+            op->code == TK_OP_PARTITION) {
             add_control(g, op, i);
             *last = g->at.n - 1;
         }

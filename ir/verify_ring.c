@@ -85,7 +85,14 @@ static bool ring_alone(tk_verifier *v) {
         return true;
     }
     const int64_t to = from + (int64_t)tk_scratch_bytes(v->f, op);
-    for (const tk_op *x = op->next; x; x = x == last ? NULL : x->next) {
+    const tk_op *first = op->next;
+    if (last->code == TK_OP_PARTITION) {
+        first = last->reg[1]->first;
+        for (const tk_op *x = first; x; x = x->next) {
+            last = meets(x, op->res, 1) ? x : last;
+        }
+    }
+    for (const tk_op *x = first; x; x = x == last ? NULL : x->next) {
         if (!tk_vneed(v, !has_bytes(v, x, from, to), "'%s' has shared memory of it",
                       tk_op_info(x->code)->name)) {
             return false;
@@ -94,8 +101,52 @@ static bool ring_alone(tk_verifier *v) {
     return true;
 }
 
+// One side of a partition: the first fetches and computes numbers alone, the second does not fetch.
+static bool side(tk_verifier *v, const tk_region *r, bool fetches) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        const tk_effect effect = tk_op_info(op->code)->effect;
+        bool ok = op->code != TK_OP_RING && op->code != TK_OP_PARTITION;
+        if (fetches) {
+            ok = ok && (effect == TK_FX_PURE || effect == TK_FX_CONTROL || op->code == TK_OP_FETCH);
+            for (uint32_t i = 0; i < op->nres; i++) {
+                ok = ok && v->f->value.at[op->res[i]].type->rank == 0;
+            }
+        } else {
+            ok = ok && op->code != TK_OP_FETCH;
+        }
+        if (!tk_vneed(v, ok, "'%s' on the side that %s", tk_op_info(op->code)->name,
+                      fetches ? "fetches" : "takes")) {
+            return false;
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (!side(v, op->reg[i], fetches)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool partition(tk_verifier *v) {
+    enum { MOST_WARPS = 16 };
+    const tk_op *op = v->op;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!tk_vneed(v, op->reg[i]->args.n == 0 && op->reg[i]->last->nopnd == 0,
+                      "a side takes or gives values") ||
+            !side(v, op->reg[i], i == 0)) {
+            return false;
+        }
+    }
+    return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
+           tk_vneed(v, op->at.producers > 0 && op->at.producers <= MOST_WARPS, "%lld producers",
+                    (long long)op->at.producers);
+}
+
 bool tk_verify_ring(tk_verifier *v) {
     const tk_op *op = v->op;
+    if (op->code == TK_OP_PARTITION) {
+        return partition(v);
+    }
     if (op->code == TK_OP_RING) {
         return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
                tk_vneed(v, op->at.slots > 0 && op->at.slots <= MOST_SLOTS, "%lld slots",

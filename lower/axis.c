@@ -245,6 +245,9 @@ static void one(tk_axis *x, const tk_op *op) {
         while_op(x, op);
     } else if (op->code == TK_OP_IF) {
         if_op(x, op);
+    } else if (op->code == TK_OP_PARTITION) {
+        region(x, op->reg[0]);
+        region(x, op->reg[1]);
     } else if (info->effect == TK_FX_PURE && op->nreg == 0) {
         pure(x, op);
     } else {

@@ -59,6 +59,9 @@ void tk_pass_stage(tk_pass_ctx *c);
 // Loads of loops run ahead, through rings in shared memory (pass_ring.c, ring.h).
 void tk_pass_ring(tk_pass_ctx *c);
 
+// Warps of their own fetch the tiles of rings (pass_specialize.c).
+void tk_pass_specialize(tk_pass_ctx *c);
+
 // Shared memory and barriers (pass_share.c, pass_barrier.c).
 void tk_pass_share(tk_pass_ctx *c);
 void tk_pass_barrier(tk_pass_ctx *c);

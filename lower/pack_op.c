@@ -129,6 +129,7 @@ const char *tk_pack_refusal(const tk_packer *p, const tk_op *op) {
     case TK_OP_ATOMIC_CAS:
     case TK_OP_PRINT:
     case TK_OP_RING:
+    case TK_OP_PARTITION:
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:

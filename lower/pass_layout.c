@@ -635,7 +635,7 @@ static tk_vid out_of_shared(assign *s, tk_vid v) {
 static void read_shared(assign *s, tk_op *op) {
     for (uint32_t i = 0; i < op->nopnd; i++) {
         const tk_layout *l = is_tile(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
-        if (l && l->shared && !tk_takes_shared(op, i)) {
+        if (l && l->shared && !tk_takes_shared(s->f, op, i, l)) {
             op->opnd[i] = out_of_shared(s, op->opnd[i]);
         }
     }
@@ -733,7 +733,8 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_YIELD: // its owner's
     case TK_OP_RETURN:
     case TK_OP_BARRIER: // of a later level
-    case TK_OP_CALL:    // none is left
+    case TK_OP_PARTITION:
+    case TK_OP_CALL: // none is left
     case TK_OP_COUNT:
         return;
     }
@@ -759,6 +760,7 @@ void tk_pass_layout(tk_pass_ctx *c) {
         tk_func_walk(s.f, vote_op, &s);
         tk_func_walk(s.f, vote_large_part, &s);
         region(&s, s.f->body);
+        tk_ring_release_early(s.f);
     }
     m->level = TK_LEVEL_LAID;
 }

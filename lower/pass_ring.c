@@ -41,6 +41,7 @@ typedef struct job {
     const char *slower[16]; // why not by tensor copies
     int64_t slots, step;
     tk_dtype index; // its type
+    bool asked;     // by `pipeline`
     bool found;     // a load of a tile
 } job;
 enum { MOST_LOADS = 16 };
@@ -123,7 +124,7 @@ static const char *name_of(const job *j, const tk_op *load) {
 static void note_missed(const job *j, const tk_op *load, const char *why) {
     tk_module *m = j->s->c->m;
     tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, load->loc), TK_NOTE_MISSED,
-                "'%s' is not loaded ahead, as 'pipeline' asks: %s", name_of(j, load), why);
+                "'%s' is not loaded ahead: %s", name_of(j, load), why);
 }
 
 static void note_done(const job *j, uint32_t i) {
@@ -139,9 +140,38 @@ static void note_done(const job *j, uint32_t i) {
     tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
 }
 
+// Whether a matrix unit takes v, which lies as l says, from there, as it is or permuted.
+static bool feeds_unit(const job *j, tk_vid v, const tk_layout *l) {
+    const tk_func *f = j->s->f;
+    for (const tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->nopnd; i++) {
+            if (op->opnd[i] != v) {
+                continue;
+            }
+            if (op->code == TK_OP_DOT && tk_takes_shared(f, op, i, l)) {
+                return true;
+            }
+            if (op->code == TK_OP_PERMUTE) {
+                const tk_layout turned = tk_layout_permute(l, op->at.perm);
+                return feeds_unit(j, op->res[0], &turned);
+            }
+        }
+    }
+    return false;
+}
+
+// A load that is asked for, or by rule one of an operand of a matrix unit.
+static bool concerns(const job *j, const tk_op *op) {
+    if (op->code != TK_OP_LOAD || tk_value_type(j->s->f, op->res[0])->rank == 0) {
+        return false;
+    }
+    const tk_layout l = tk_ring_layout_of(j->s->f, op);
+    return j->asked || feeds_unit(j, op->res[0], &l);
+}
+
 static void collect(job *j) {
     for (tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
-        if (op->code != TK_OP_LOAD || tk_value_type(j->s->f, op->res[0])->rank == 0) {
+        if (!concerns(j, op)) {
             continue;
         }
         j->found = true;
@@ -150,8 +180,10 @@ static void collect(job *j) {
         const ringer *s = j->s;
         const char *slower = tk_boxes_why_not(s->x, s->c->target, op, s->log_warps);
         const char *place = why || !slower ? NULL : tk_fetch_why_not(s->x, op, s->log_warps);
-        if (why) {
+        if (why && j->asked) {
             refuse(j, op, why);
+        } else if (why) {
+            note_missed(j, op, why);
         } else if (place) {
             note_missed(j, op, place);
         } else {
@@ -202,13 +234,28 @@ static const char *loop_why_not(job *j) {
     return op->at.reverse ? "it runs from its last iteration to its first" : NULL;
 }
 
-static bool enough_memory(const job *j) {
+// Bytes of all rings with one slot each.
+static uint64_t slot_bytes(const job *j) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < j->loads.n; i++) {
         const tk_type *t = tk_value_type(j->s->f, j->loads.at[i]->res[0]);
-        bytes += (uint64_t)j->slots * (tk_ring_slot_bytes(t) + TK_RING_BARRIER_BYTES);
+        bytes += tk_ring_slot_bytes(t);
     }
-    return bytes <= j->s->c->target->shared_max;
+    return bytes;
+}
+
+// The barriers of all slots stand before the rings, in a part of their own.
+static bool enough_memory(const job *j) {
+    return (uint64_t)j->slots * slot_bytes(j) + TK_PLACED_ALIGN <= j->s->c->target->shared_max;
+}
+
+// Where nobody says how many: as many as there is room for beside what other ops of the program may
+// need, which is not known yet. 0: too few.
+static int64_t slots_by_rule(const job *j) {
+    enum { MOST = 4, KEPT = 32 << 10 };
+    const uint64_t bytes = slot_bytes(j), room = j->s->c->target->shared_max - KEPT;
+    const uint64_t n = bytes ? room / bytes : 0;
+    return n < 2 ? 0 : n > MOST ? MOST : (int64_t)n;
 }
 
 // ---- Making -------------------------------------------------------------------------------------
@@ -317,12 +364,23 @@ static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_v
     }
 }
 
-static void rings(job *j) {
-    tk_func *f = j->s->f;
+// Where rings are made: before the loop, or at the very beginning, where warps of their own may
+// fetch (pass_specialize.c), as no others may wait before that.
+static tk_op *place_of_rings(const job *j) {
     tk_op *top = j->loop;
+    bool tensor = j->s->c->target->wgmma;
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        tensor = tensor && !j->slower[i];
+    }
     while (top->in->owner) {
         top = top->in->owner;
     }
+    return tensor ? j->s->f->body->first : top;
+}
+
+static void rings(job *j) {
+    tk_func *f = j->s->f;
+    tk_op *top = place_of_rings(j);
     for (uint32_t i = 0; i < j->loads.n; i++) {
         const tk_op *load = j->loads.at[i];
         j->ring[i] = make(j, top, TK_OP_RING, 0, NULL, tk_value_type(f, load->res[0]));
@@ -415,22 +473,30 @@ static void apply(job *j) {
 
 // ---- The pass -----------------------------------------------------------------------------------
 
+static const char *loads_of(job *j) {
+    collect(j);
+    if (!j->asked) {
+        j->slots = slots_by_rule(j);
+        return NULL;
+    }
+    return !j->found           ? "the loop loads no tiles"
+           : !enough_memory(j) ? "its tiles are too many for shared memory"
+                               : NULL;
+}
+
 static void judge(ringer *s, tk_op *loop) {
-    job j = {.s = s, .loop = loop, .slots = loop->at.pipeline};
-    if (j.slots < 2) {
+    job j = {.s = s, .loop = loop, .slots = loop->at.pipeline, .asked = loop->at.pipeline > 1};
+    if (loop->at.pipeline == 1 || (!j.asked && loop->code == TK_OP_WHILE)) {
         return;
     }
+    j.slots = j.asked ? j.slots : 2;
     const char *why = loop->code == TK_OP_WHILE
                           ? "how often the loop runs is not known when it begins"
                           : loop_why_not(&j);
-    if (!why) {
-        collect(&j);
-        why = !j.found ? "the loop loads no tiles" : NULL;
-        why = !enough_memory(&j) ? "its tiles are too many for shared memory" : why;
-    }
-    if (why) {
+    why = why ? why : loads_of(&j);
+    if (why && j.asked) {
         refuse(&j, loop, why);
-    } else if (j.loads.n && s->c->diags->errors == 0) {
+    } else if (!why && j.loads.n && j.slots > 1 && s->c->diags->errors == 0) {
         apply(&j);
     }
 }

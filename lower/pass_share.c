@@ -98,7 +98,7 @@ static void add_meeting(share *s, area *x, area *y) {
 static void meet(void *user, tk_op *then, tk_op *now) {
     share *s = user;
     area *x = area_of(s, then), *y = area_of(s, now);
-    if (x != y) { // itself in the next iteration: no place helps
+    if (x && y && x != y) { // itself in the next iteration: no place helps
         add_meeting(s, x, y);
         add_meeting(s, y, x);
     }

@@ -40,7 +40,9 @@
     PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
          "when it is known what moves, and how")                                                   \
     PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \
-         "last: when it is known which bytes each op uses")
+         "when it is known which bytes each op uses")                                              \
+    PASS(specialize, TK_TAKES_STAGED, "gives warps of their own to what fetches tiles",            \
+         "last: it takes apart what is in order")
 
 #define DECLARE(NAME, TAKES, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
 #define ROW(NAME, TAKES, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY, TAKES},

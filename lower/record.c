@@ -272,9 +272,11 @@ static void find_fetch(void *user, tk_op *op) {
 static void record_taken(tk_recorder *r, const tk_op *op) {
     fetch_of s = {.ring = op->opnd[0], .loop = op->in->owner};
     int64_t step = 0;
-    if (s.loop) {
-        tk_op_walk((tk_op *)(uintptr_t)s.loop, find_fetch, &s); // changes nothing
+    tk_func_walk((tk_func *)(uintptr_t)r->f, find_fetch, &s); // changes nothing; the last
+    for (s.loop = s.fetch; s.loop && s.loop->code != TK_OP_FOR;) {
+        s.loop = s.loop->in->owner;
     }
+    s.fetch = s.loop ? s.fetch : NULL;
     if (s.fetch && tk_sample_int(&r->sample, s.loop->opnd[2], 0, &step)) {
         r->sample.ahead = s.loop;
         r->sample.by = step * (tk_value_def(r->f, s.ring)->at.slots - 1);

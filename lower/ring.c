@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings. See ring.h.
 #include "lower/ring.h"
+
+#include "ir/matrix.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
 
@@ -36,8 +38,14 @@ tk_layout tk_ring_layout(const tk_func *f, const tk_op *ring) {
     const tk_type *t = tk_value_type(f, ring->res[0]);
     search s = {ring->res[0], NULL};
     tk_func_walk((tk_func *)(uintptr_t)f, find, &s); // changes nothing
-    return tk_layout_placed(t->rank, t->dim, s.fetch ? fast_axis(f, s.fetch) : t->rank - 1U,
-                            (unsigned)tk_dtype_size(t->dtype));
+    return s.fetch
+               ? tk_ring_layout_of(f, s.fetch)
+               : tk_layout_placed(t->rank, t->dim, t->rank - 1U, (unsigned)tk_dtype_size(t->dtype));
+}
+
+tk_layout tk_ring_layout_of(const tk_func *f, const tk_op *load) {
+    const tk_type *t = tk_view_type(f, load);
+    return tk_layout_placed(t->rank, t->dim, fast_axis(f, load), (unsigned)tk_dtype_size(t->dtype));
 }
 
 tk_layout tk_fetch_layout(const tk_func *f, const tk_op *op, unsigned log_warps) {
@@ -68,8 +76,57 @@ const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_war
     return p.aligned ? NULL : "its place in a row is not known to be a multiple of what is copied";
 }
 
-bool tk_takes_shared(const tk_op *op, uint32_t i) {
-    (void)i;
+// ---- Releases -----------------------------------------------------------------------------------
+
+static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (op->opnd[i] == v[k]) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (uses(x, v, n)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void release_early(void *user, tk_op *op) {
+    enum { MOST = 8 }; // shapes of one tile
+    tk_func *f = user;
+    if (op->code != TK_OP_TAKE) {
+        return;
+    }
+    tk_vid tile[MOST] = {op->res[0]};
+    uint32_t n = 1;
+    tk_op *last = op, *release = NULL;
+    for (tk_op *x = op->next; x && !release; x = x->next) {
+        const bool there =
+            x->nres == 1 && tk_value_layout(f, x->res[0]) && tk_value_layout(f, x->res[0])->shared;
+        const bool use = x->code != TK_OP_RELEASE && uses(x, tile, n);
+        last = use ? x : last;
+        if (use && there && n == MOST) {
+            return;
+        }
+        if (use && there) {
+            tile[n++] = x->res[0];
+        }
+        release = x->code == TK_OP_RELEASE && x->opnd[0] == op->opnd[0] ? x : NULL;
+    }
+    if (release && last->next != release) {
+        tk_op_unlink(release);
+        tk_op_insert_before(last->next, release);
+    }
+}
+
+void tk_ring_release_early(tk_func *f) { tk_func_walk(f, release_early, f); }
+
+bool tk_takes_shared(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
     return op->code == TK_OP_TAKE || op->code == TK_OP_RELEASE || op->code == TK_OP_FETCH ||
-           op->code == TK_OP_PERMUTE;
+           op->code == TK_OP_PERMUTE || tk_unit_takes(f, op, i, l);
 }

@@ -36,7 +36,14 @@ const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op);
 // Why threads cannot copy the view by themselves; NULL: they can. `op` is the load.
 const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps);
 
-// Whether the op takes operand i from shared memory.
-bool tk_takes_shared(const tk_op *op, uint32_t i);
+// Puts each release right behind the last op that uses its tile in shared memory: once there are
+// layouts, most ops use what was read of it.
+void tk_ring_release_early(tk_func *f);
+
+// Whether the op takes operand i from shared memory, where it lies as l says.
+bool tk_takes_shared(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
+
+// How the tile of a load would lie in a ring.
+tk_layout tk_ring_layout_of(const tk_func *f, const tk_op *load);
 
 #endif

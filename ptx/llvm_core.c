@@ -269,8 +269,15 @@ void tk_emit_for_end_short(tk_emit *e, tk_emit_loop *l) {
 
 // ---- Shared memory
 
+// Those that take wait without those that fetch, at a barrier of their own.
 void tk_emit_barrier(tk_emit *e) {
     LLVMValueRef zero = tk_emit_i32(e, 0);
+    if (e->side == TK_SIDE_CONSUMER) {
+        LLVMValueRef arg[2] = {tk_emit_i32(e, 1), tk_emit_i32(e, e->warps * 32)};
+        tk_emit_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.count",
+                          LLVMVoidTypeInContext(e->ctx), 2, arg);
+        return;
+    }
     tk_emit_intrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", LLVMVoidTypeInContext(e->ctx), 1,
                       &zero);
 }

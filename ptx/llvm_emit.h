@@ -43,11 +43,13 @@ typedef struct tk_emit {
     LLVMValueRef fn;
     LLVMValueRef shared;          // [0 x i8] addrspace(3): the dynamic shared memory
     LLVMValueRef tid, lane, warp; // i32, made at entry
-    unsigned warps;               // of a block, a power of two
-    LLVMValueRef **value;         // per tk_vid: its registers; NULL before its definition
-    LLVMValueRef *kept;           // per tk_vid: where a kept tile is (llvm_kept.c); NULL: nowhere
-    uint32_t *uses;               // per tk_vid: operands that it is
-    const tk_op *granted_to;      // the op whose shared memory is in use, and its bytes
+    unsigned warps;               // that run the program, a power of two
+    unsigned producers;           // warps beside these that fetch for it (op partition)
+    enum { TK_SIDE_ALL, TK_SIDE_PRODUCER, TK_SIDE_CONSUMER } side; // whose code is made
+    LLVMValueRef **value;    // per tk_vid: its registers; NULL before its definition
+    LLVMValueRef *kept;      // per tk_vid: where a kept tile is (llvm_kept.c); NULL: nowhere
+    uint32_t *uses;          // per tk_vid: operands that it is
+    const tk_op *granted_to; // the op whose shared memory is in use, and its bytes
     uint64_t granted;
     LLVMValueRef *program;         // i32 per grid axis
     LLVMValueRef *grid;            // i32 per grid axis: counts

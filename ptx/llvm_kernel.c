@@ -175,7 +175,7 @@ static void make_function(tk_emit *e, const signature *s, const tk_image *image)
     LLVMTypeRef ft = LLVMFunctionType(LLVMVoidTypeInContext(e->ctx), s->type, s->n, 0);
     e->fn = LLVMAddFunction(e->mod, image->kernel, ft);
     LLVMSetFunctionCallConv(e->fn, PTX_KERNEL);
-    attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", e->warps * 32));
+    attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", (e->warps + e->producers) * 32));
     attribute(e, "nvvm.minctasm", tk_format(e->arena, "%u", image->blocks));
     LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), 0);
     e->shared = LLVMAddGlobalInAddressSpace(e->mod, bytes, "tk_shared", 3);
@@ -257,6 +257,7 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
         return tk_emit_debug_op;
+    case TK_OP_PARTITION:
     case TK_OP_RING:
     case TK_OP_FETCH:
     case TK_OP_TAKE:
@@ -318,6 +319,9 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     }
     tk_maps_of(e->arena, f, &e->maps);
     e->map = TK_NEW_ARRAY(e->arena, LLVMValueRef, e->maps.n + 1);
+    for (const tk_op *op = f->body->first; op; op = op->next) {
+        e->producers = op->code == TK_OP_PARTITION ? (unsigned)op->at.producers : e->producers;
+    }
     signature s = signature_of(e, ngrid);
     blocks_at_once(e, image);
     make_function(e, &s, image);
@@ -347,7 +351,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->param_bytes = s.bytes;
     image->nmap = e->maps.n;
     image->map = e->maps.at;
-    image->threads = e->warps * 32;
+    image->threads = (e->warps + e->producers) * 32;
     image->shared = (uint32_t)e->m->shared;
     image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;
     image->ndebug = e->sites.list.n;

@@ -160,6 +160,9 @@ static tk_emit_operand operand_of(tk_emit *e, const tk_operand *x, int64_t at) {
     tk_emit_operand r = {.x = x, .base = tk_emit_i32(e, at)};
     if (x->where == TK_OPERAND_REGISTERS) {
         r.reg = tk_emit_get(e, x->v);
+    } else if (x->where == TK_OPERAND_SHARED) { // an address; counted from the program's part on
+        LLVMValueRef first = LLVMBuildPtrToInt(e->b, e->shared, tk_ll_int(e, 32), "");
+        r.base = tk_ll_sub(e, tk_emit_get(e, x->v)[0], first);
     }
     return r;
 }

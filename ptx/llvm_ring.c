@@ -215,8 +215,48 @@ void tk_emit_read_shared(tk_emit *e, const tk_op *op) {
     }
 }
 
+// ---- Partitions ---------------------------------------------------------------------------------
+
+// Registers of a thread: at first all have what the launch gives them, then those that fetch hand
+// over what they do not need. Nothing is handed over where there are enough for everybody.
+static void hand_over(tk_emit *e, bool fetches) {
+    enum { REGISTERS = 64 << 10, MOST = 240, FEW = 40, STEP = 8, ENOUGH = 255 };
+    const unsigned warps = e->warps + e->producers, each = REGISTERS / (warps * 32) & ~(STEP - 1U);
+    if (!e->target->wgmma || each >= ENOUGH || each <= FEW) {
+        return;
+    }
+    const unsigned more = (each * warps - FEW * e->producers) / e->warps & ~(STEP - 1U);
+    LLVMValueRef n = tk_emit_i32(e, fetches ? FEW : more < MOST ? more : MOST);
+    tk_emit_intrinsic(e,
+                      fetches ? "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32"
+                              : "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32",
+                      LLVMVoidTypeInContext(e->ctx), 1, &n);
+}
+
+static void partition(tk_emit *e, const tk_op *op) {
+    // The number of the warp, in a way that shows that it is the same for all its lanes.
+    LLVMValueRef arg[4] = {tk_emit_i32(e, -1), e->warp, tk_emit_i32(e, 0), tk_emit_i32(e, 31)};
+    LLVMValueRef warp =
+        tk_emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", tk_ll_int(e, 32), 4, arg);
+    tk_emit_cond c = tk_emit_if(e, tk_ll_icmp(e, LLVMIntUGE, warp, tk_emit_i32(e, e->warps)));
+    hand_over(e, true);
+    tk_emit_cond first = tk_emit_if(e, tk_ll_is(e, warp, e->warps));
+    e->side = TK_SIDE_PRODUCER;
+    tk_emit_region(e, op->reg[0]);
+    tk_emit_end(e, &first);
+    tk_emit_else(e, &c);
+    e->side = TK_SIDE_CONSUMER;
+    hand_over(e, false);
+    tk_emit_region(e, op->reg[1]);
+    e->side = TK_SIDE_ALL;
+    tk_emit_end(e, &c);
+}
+
 void tk_emit_ring_op(tk_emit *e, tk_op *op) {
     switch ((int)op->code) { // those that llvm_kernel.c sends here
+    case TK_OP_PARTITION:
+        partition(e, op);
+        break;
     case TK_OP_RING:
         make(e, op);
         break;

@@ -36,7 +36,8 @@ void tk_emit_fetch_tensor(tk_emit *e, const tk_op *op, const tk_emit_ring *r) {
     const tk_emit_view v = tk_emit_view_make(e, op, t, threads);
     const uint32_t map = tk_map_find(&e->maps, &b.map);
     TK_CHECK(e->arena, map < e->maps.n);
-    tk_emit_cond first = tk_emit_if(e, tk_ll_is(e, e->warp, 0));
+    const bool alone = e->side == TK_SIDE_PRODUCER; // no other warp runs this
+    tk_emit_cond first = tk_emit_if(e, alone ? NULL : tk_ll_is(e, e->warp, 0));
     tk_emit_ring_wait(e, tk_emit_ring_barrier(e, r->empty, &r->fetch), &r->fetch, 1);
     LLVMValueRef full = tk_emit_ring_barrier(e, r->full, &r->fetch);
     LLVMValueRef slot = tk_emit_ring_slot(e, r, &r->fetch);

@@ -101,12 +101,19 @@ static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *cod
     size_t bytes = i->param_bytes;
     void *extra[] = {(void *)(uintptr_t)CU_EXTRA_BUFFER, block, (void *)(uintptr_t)CU_EXTRA_SIZE,
                      &bytes, (void *)(uintptr_t)CU_EXTRA_END};
+    void *each[TK_MOST_SLOTS + 1]; // as in cuda_launch.c
+    uint32_t n = 0;
+    for (; i->nmap && n < i->nslot; n++) {
+        each[n] = block + slot[n].offset;
+    }
+    each[n] = NULL;
     uint32_t blocks = a->programs;
     if (blocks && i->packed > 1) {
         blocks = (uint32_t)(blocks / a->count[0] * blocks_along(a, i, 0));
     }
     cu_function f = atomic_load_explicit(&code->function, memory_order_relaxed);
-    return scope->driver->launch(f, blocks, 1, 1, i->threads, 1, 1, i->shared, stream, NULL, extra);
+    return scope->driver->launch(f, blocks, 1, 1, i->threads, 1, 1, i->shared, stream,
+                                 i->nmap ? each : NULL, i->nmap ? NULL : extra);
 }
 
 // ---- The launch

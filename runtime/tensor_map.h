@@ -18,6 +18,8 @@ typedef struct tensor_map {
     unsigned swizzle, l2;
 } tensor_map;
 
+enum { TK_MOST_SLOTS = 4096 }; // parameters of a kernel: the driver takes so many bytes of them
+
 tensor_map tensor_map_of(const tkc_tensor *t, const tk_map_spec *s);
 // The driver's map, of TK_MAP_BYTES at a multiple of TK_MAP_ALIGN. With a context current.
 cu_result tensor_map_encode(const cuda_driver *d, const tkc_tensor *t, const tk_map_spec *s,

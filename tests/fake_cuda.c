@@ -384,8 +384,8 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     BEGIN();
     NEEDS_CONTEXT();
-    if (params || f->in != current() || extra[0] != (void *)1 || extra[2] != (void *)2 ||
-        extra[4]) {
+    if (!params == !extra || f->in != current() ||
+        (extra && (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4]))) {
         return INVALID;
     }
     pthread_mutex_lock(&running);
@@ -398,8 +398,17 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     memcpy(state.launch.block, block, sizeof block);
     state.launch.shared = shared;
     state.launch.stream = stream;
-    state.launch.params_size = *(size_t *)extra[3];
-    memcpy(state.launch.params, extra[1], state.launch.params_size);
+    if (extra) {
+        state.launch.params_size = *(size_t *)extra[3];
+        memcpy(state.launch.params, extra[1], state.launch.params_size);
+    } else { // they stand in one block, and the last is of 4 bytes, which real drivers know
+        unsigned n = 0;
+        while (params[n + 1]) {
+            n++;
+        }
+        state.launch.params_size = (size_t)((char *)params[n] - (char *)params[0]) + 4;
+        memcpy(state.launch.params, params[0], state.launch.params_size);
+    }
     state.launch.count++;
     double ms = state.launch_ms > 0 ? state.launch_ms : 0.01;
     state.clock += state.launch.count % 4 == 0 ? 1.25 * ms : ms;

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops whose products a matrix unit makes: their tiles are loaded ahead, and where tensor copies bring them by warps of their own.
+What a device makes of them is what the CPU makes of them: exactly, as the numbers are small integers. Trip counts around the number of
+stages, operands in either order, ragged sizes, several types; programs that nothing was tuned for."""
+import random
+
+import numpy as np
+
+import tkclib
+from judge import main, test
+
+# The order of each operand is that of its tensor's dimensions.
+PRODUCT = """kernel product<T: type, A: type, BM: int, BN: int, BK: int>(a: in T[%s], b: in T[%s], c: out A[M, N])
+    grid (pm in cdiv(M, BM), pn in cdiv(N, BN)) {
+    let i = pm * BM;
+    let j = pn * BN;
+    var acc = zeros([BM, BN], A);
+    for k in 0 .. K step BK%s {
+        acc = dot(%s, %s, acc);
+    }
+    c[i +: BM, j +: BN] = acc;
+}
+"""
+A_OF = {"n": ("M, K", "a[i +: BM, k +: BK]"), "t": ("K, M", "transpose(a[k +: BK, i +: BM])")}
+B_OF = {"n": ("K, N", "b[k +: BK, j +: BN]"), "t": ("N, K", "transpose(b[j +: BN, k +: BK])")}
+# A function of one operand, and a maximum that the loop carries beside the product.
+OTHER = """fn gate(x: f32) -> f32 { return max(x, 0.0) * 2.0; }
+kernel product<T: type, BM: int, BN: int, BK: int>(a: in T[M, K], b: in T[K, N], c: out f32[M, N], top: out f32[M])
+    grid (pm in cdiv(M, BM), pn in cdiv(N, BN)) {
+    let i = pm * BM;
+    let j = pn * BN;
+    var acc = zeros([BM, BN], f32);
+    var most = full([BM, 1], f32(-inf));
+    for k in 0 .. K step BK {
+        let x = f32(a[i +: BM, k +: BK]);
+        most = max(most, max(x, axis = 1));
+        acc = dot(T(gate(x)), b[k +: BK, j +: BN], acc);
+    }
+    c[i +: BM, j +: BN] = acc;
+    if pn == 0 {
+        top[i +: BM] = reshape(most, [BM]);
+    }
+}
+"""
+TYPES = (("f16", "f32"), ("bf16", "f32"), ("f16", "f32"), ("bf16", "f32"), ("i8", "i32"), ("f8e4m3", "f32"))
+CASES = 32
+
+
+def small(pick, dtype, shape):
+    values = np.random.default_rng(pick.randrange(1 << 30)).integers(-3, 4, shape)
+    return tkclib.array(values, dtype)
+
+
+def run(kernel, a, b, outputs):
+    """What the CPU and the device make, bit for bit."""
+    results = []
+    for device in ("cpu", tkclib.DEVICE):
+        made = {n: tkclib.array(np.full(s, 99), t) for n, (s, t) in outputs.items()}
+        kernel.on(device, a=a, b=b, **made)
+        results.append(made)
+    for n in outputs:
+        cpu, it = results[0][n].bits, results[1][n].bits
+        assert np.array_equal(cpu.view(np.uint32), it.view(np.uint32)), f"{n}: {int((cpu != it).sum())} of {cpu.size} differ"
+
+
+@test(*[(seed,) for seed in range(CASES)])
+def test_products(seed):
+    pick = random.Random(seed)
+    dtype, sums = TYPES[seed % len(TYPES)]
+    order = pick.choice("nt") + pick.choice("nt")
+    bm, bn, bk = pick.choice((64, 128)), pick.choice((64, 128, 256)), pick.choice((32, 64)) if dtype[1:] in ("16", "f16") else 64
+    stages = pick.choice((0, 0, 2, 3))
+    trips = pick.choice((0, 1, 2, 3, 4, 5))
+    k = max(trips * bk - pick.choice((0, 0, 8, 16)), 0)
+    m, n = pick.choice((16, bm, bm + 8, 2 * bm)), pick.choice((16, bn, bn + 16))
+    (of_a, tile_a), (of_b, tile_b) = A_OF[order[0]], B_OF[order[1]]
+    text = PRODUCT % (of_a, of_b, f" pipeline({stages})" if stages else "", tile_a, tile_b)
+    kernel = tkclib.Kernel(text, "product", {"T": dtype, "A": sums, "BM": bm, "BN": bn, "BK": bk}, check=False)
+    tkclib.SEED = seed % 5
+    a = small(pick, dtype, (m, k) if order[0] == "n" else (k, m))
+    b = small(pick, dtype, (k, n) if order[1] == "n" else (n, k))
+    run(kernel, a, b, {"c": ((m, n), sums)})
+    kernel.close()
+
+
+@test(*[(dtype, k) for dtype in ("f16", "bf16") for k in (0, 64, 136, 320)])
+def test_untuned(dtype, k):
+    pick = random.Random(k)
+    kernel = tkclib.Kernel(OTHER, "product", {"T": dtype, "BM": 64, "BN": 64, "BK": 64}, check=False)
+    tkclib.SEED = k % 3
+    run(kernel, small(pick, dtype, (72, k)), small(pick, dtype, (k, 136)), {"c": ((72, 136), "f32"), "top": ((72,), "f32")})
+    if tkclib.DEVICE == "sim" and k:
+        notes = kernel.notes(1)
+        for said in ("wgmma", "by tensor copies of one thread", "warps of their own fetch the tiles"):
+            assert said in notes, f"{said}: {notes}"
+    kernel.close()
+
+
+main()
