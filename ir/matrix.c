@@ -328,6 +328,14 @@ uint64_t tk_operand_bytes(const tk_operand *x) {
     return x->where == TK_OPERAND_STAGED ? (uint64_t)x->bytes << tk_layout_bits(&x->place) : 0;
 }
 
+// wgmma needs a copy of registers of A that come from outside its region, made with the help of
+// where B's tile lies in a ring (ptx/llvm_wgmma.c).
+static bool may_keep_a(const tk_func *f, const tk_op *op, const tk_matrix_plan *p) {
+    const tk_op *def = tk_value_def(f, op->opnd[0]);
+    return op->at.unit != TK_UNIT_WGMMA || p->b.where == TK_OPERAND_SHARED ||
+           (def && def->in == op->in);
+}
+
 tk_matrix_plan tk_matrix_plan_of(const tk_func *f, const tk_op *op) {
     enum { BUDGET = 64 << 10 }; // of the operands' blocks
     tk_matrix_plan p = {.block = 0};
@@ -338,7 +346,7 @@ tk_matrix_plan tk_matrix_plan_of(const tk_func *f, const tk_op *op) {
     p.a = operand_of(f, &p.m, op->opnd[0], true);
     p.b = operand_of(f, &p.m, op->opnd[1], false);
     const tk_layout in_registers = tk_matrix_a_layout(&p.m, l);
-    if (!p.a.l->shared && tk_layout_eq(p.a.l, &in_registers)) {
+    if (!p.a.l->shared && tk_layout_eq(p.a.l, &in_registers) && may_keep_a(f, op, &p)) {
         p.a.where = TK_OPERAND_REGISTERS;
     }
     const bool in_blocks = p.a.where == TK_OPERAND_STAGED && p.b.where == TK_OPERAND_STAGED;

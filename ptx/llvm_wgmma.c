@@ -7,6 +7,7 @@
 //
 // f8: sums inside wgmma keep few bits, so that after 128 products they are added to the accumulator
 // as f32.
+#include "ptx/llvm_bulk.h"
 #include "ptx/llvm_matrix.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct wgmma {
     uint32_t narg;
     LLVMValueRef *arg;
     LLVMTypeRef *type;
+    LLVMValueRef nothing; // 0, not known to be so; NULL: A need not be copied
 } wgmma;
 
 // ---- Descriptors --------------------------------------------------------------------------------
@@ -181,7 +183,8 @@ static uint32_t add_a(wgmma *w, uint32_t row, uint32_t k) {
         const uint32_t at = n ^ (r & 1 ? eight : 0) ^ (r & 2 ? upper : 0);
         LLVMValueRef x = tk_emit_packed(s, at, 1U << t->pack);
         x = t->a == TK_F32 ? tk_emit_tf32(e, x) : x;
-        (void)add_argument(w, tk_ll_bits(e, x, tk_ll_int(e, 32)), "r");
+        x = tk_ll_bits(e, x, tk_ll_int(e, 32));
+        (void)add_argument(w, w->nothing ? tk_ll_or(e, x, w->nothing) : x, "r");
     }
     return first;
 }
@@ -250,8 +253,22 @@ static void in_intervals(wgmma *w) {
     }
 }
 
+// ptxas (of CUDA 13.0) takes the registers of A for its own behind the instruction that reads them,
+// also where they are needed once more: in the next iteration, or by another product. So such are
+// copied for each instruction, in a way that it cannot undo: by or with a 0 that it does not know
+// to be one and that is made anew each time, of the place of B's tile.
+static LLVMValueRef nothing(tk_emit_matrix *s) {
+    tk_emit *e = s->e;
+    const tk_vid v = s->op->opnd[0];
+    const tk_op *def = tk_value_def(e->f, v);
+    if (s->a.x->where != TK_OPERAND_REGISTERS || (def && def->in == s->op->in && e->uses[v] == 1)) {
+        return NULL;
+    }
+    return tk_emit_asm(e, tk_ll_int(e, 32), "shr.u32 $0, $1, 31;", "=r,r", 1, &s->b.base);
+}
+
 void tk_emit_wgmma(tk_emit_matrix *s) {
-    wgmma w = {.s = s};
+    wgmma w = {.s = s, .nothing = nothing(s)};
     const unsigned columns =
         s->p.columns < TK_WGMMA_MOST_N_LOG ? s->p.columns : (unsigned)TK_WGMMA_MOST_N_LOG;
     w.low = LOW + columns - COLUMN_LOG;

@@ -515,6 +515,34 @@ kernel k(x: inout f32[N, M], c: inout i32[L], h: in f16[A, B], s: in u8[A, C], e
 """
 
 
+def kept_operands(ptx):
+    """wgmma instructions with registers of A that stay what they are from outside the loop around it: ptxas takes those for its own."""
+    lines = ptx.splitlines()
+    label = {m[1]: i for i, line in enumerate(lines) if (m := re.match(r"(\$L__BB\w+):", line))}
+    ends = [(label[m[1]], i) for i, line in enumerate(lines) if (m := re.search(r"bra(?:\.uni)?\s+(\$L__BB\w+);", line))
+            and label[m[1]] < i]
+    found = wrong = 0
+    for i, line in enumerate(lines):
+        m = re.match(r"wgmma\.mma_async.*?\}, \{(%r\w+), (%r\w+), (%r\w+), (%r\w+)\},", line)
+        heads = [head for head, end in ends if head < i < end]
+        found += m is not None
+        for register in m.groups() if m and heads else ():
+            made = [k for k in range(max(heads), i) if re.search(rf"\s{register}(,|\}})", lines[k]) and "wgmma" not in lines[k]
+                    and re.match(rf"\s+[\w.@%!]+\s+.*?{register}\b", lines[k])]
+            wrong += not made
+    return found, wrong
+
+
+def check_operands():
+    for kernel in ("attention", "causal_attention"):
+        for size in "-D D=16 -D BN=16", "-D D=64", "-D D=128", "-D D=128 -D BM=128 -D BN=128":
+            for promise in "--mapped", "--contiguous":
+                words = ["std/attention.tk", "--kernel", kernel, "-D", "T=bf16", *size.split(), "--arch", "sm_90a", promise]
+                found, wrong = kept_operands(tkc(*words, "--emit=ptx")[0])
+                check(found > 0, f"{kernel} {size} {promise}: no wgmma with A in registers")
+                check(wrong == 0, f"{kernel} {size} {promise}: {wrong} registers of A come from outside the loop")
+
+
 def check_names(assembler):
     """Names of kernels and files are the language's and the system's, not PTX's."""
     text = "kernel {}(x: in f32[N], y: out f32[N]) {{ y[0 +: 32] = x[0 +: 32]; }}\n"
@@ -677,6 +705,7 @@ def main():
     check_fast()
     check_debug()
     check_negation()
+    check_operands()
     check_large()
     check_scan()
     check_functions()
