@@ -4,8 +4,8 @@
 // A copy may take effect at any moment from its issue to the end of the wait for it. Bytes that it
 // writes may be touched by nobody in between, the thread that issued it included: such an access is
 // a race, whatever the moment. So only the moment at which the source is read makes a difference:
-// at the issue or at the wait, at random; seed 0: at the wait. A copy that nobody waits for stays
-// in flight to the end of its cluster.
+// at the issue or at the wait, at random; seed 0 and odd ones: at the wait. A copy that nobody
+// waits for stays in flight to the end of its cluster.
 #include "sim/machine.h"
 
 typedef struct copy {
@@ -135,7 +135,7 @@ void tk_sim_async_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint
               .lane = (uint8_t)lane,
               .bytes = (uint8_t)bytes,
               .given = (uint8_t)given};
-    if (given == 0 || tk_sim_random(w->grid, 2) == 1) {
+    if (given == 0 || (!tk_sim_late(w->grid) && tk_sim_random(w->grid, 2) == 1)) {
         memcpy(c.value, from, given);
         c.from = NULL;
     }

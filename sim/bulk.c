@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs by itself: bulk copies between global and shared memory or between the blocks of a
 // cluster, tensor copies, stores to another block, arrivals that wait for copies. Each takes effect
-// at a random moment after its issue; seed 0: when no warp can go on.
+// at a random moment after its issue; seed 0: when no warp can go on; odd seeds: as late as its
+// waits allow, which last until then.
 //
 // A copy to shared memory ends by telling an mbarrier that its bytes have come. One to global
 // memory ends where its thread waits for its group; until then nobody may write what it reads.
@@ -290,7 +291,8 @@ static void take_effect(tk_sim_bulk x) {
     }
 }
 
-static void step_store(struct tk_sim_bulks *b, uint32_t at) {
+static void step_store(tk_sim_cluster *c, uint32_t at) {
+    struct tk_sim_bulks *b = c->bulk;
     copy *y = &b->copies.at[at];
     store(y);
     drop_kept(b, y->kept);
@@ -298,6 +300,9 @@ static void step_store(struct tk_sim_bulks *b, uint32_t at) {
     y->done = true;
     if (y->read) {
         forget(b, at);
+    }
+    if (tk_sim_late(c->grid)) { // its thread may wait for it
+        tk_sim_wake(c);
     }
 }
 
@@ -311,7 +316,7 @@ bool tk_sim_bulk_step(tk_sim_cluster *c) {
         }
         tk_sim_bulk x = b->copies.at[at].at;
         if (x.kind == TK_SIM_BULK_STORE) {
-            step_store(b, at);
+            step_store(c, at);
         } else {
             forget(b, at);
             take_effect(x);
@@ -335,12 +340,26 @@ static bool end_read(struct tk_sim_bulks *b, copy *c, bool writes_later) {
     return know_read(&c->at);
 }
 
+// Whether a wait of the lane for all but its `most` last groups is for this copy.
+static bool is_meant(const copy *c, const tk_sim_warp *w, uint32_t lane, uint32_t most) {
+    return c->at.warp == w && c->at.lane == lane && c->at.kind == TK_SIM_BULK_STORE &&
+           (uint64_t)c->at.group + most < w->cluster->bulk->group[tk_sim_member(w, lane)];
+}
+
+bool tk_sim_bulk_lasts(const tk_sim_warp *w, uint32_t lane, uint32_t most) {
+    const struct tk_sim_bulks *b = w->cluster->bulk;
+    bool any = false;
+    for (uint32_t k = 0; tk_sim_late(w->grid) && k < b->copies.n && !any; k++) {
+        any = !b->copies.at[k].done && is_meant(&b->copies.at[k], w, lane, most);
+    }
+    return any;
+}
+
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads) {
     struct tk_sim_bulks *b = w->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
         copy *c = &b->copies.at[k];
-        bool mine = c->at.warp == w && c->at.lane == lane && c->at.kind == TK_SIM_BULK_STORE;
-        if (!mine || (uint64_t)c->at.group + most >= b->group[tk_sim_member(w, lane)]) {
+        if (!is_meant(c, w, lane, most)) {
             k++;
             continue;
         }
@@ -365,7 +384,7 @@ static void write_kept(tk_sim_block *block) {
     struct tk_sim_bulks *b = block->cluster->bulk;
     for (uint32_t k = 0; k < b->copies.n;) {
         if (b->copies.at[k].read && b->copies.at[k].at.warp->block == block) {
-            step_store(b, k);
+            step_store(block->cluster, k);
         } else {
             k++;
         }

@@ -225,13 +225,20 @@ static tk_sim_flow run_commit(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mas
 TK_SIM_BIND_ONE(bulk_commit, run_commit)
 
 static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
+    const bool reads = tk_sim_has(i, TK_SIM_MOD_READ);
+    uint32_t stay = 0;
     TK_SIM_EACH(l, mask) {
-        if (!tk_sim_bulk_wait(w, l, (uint32_t)tk_sim_get(w, &i->arg[0])[l],
-                              tk_sim_has(i, TK_SIM_MOD_READ))) {
+        const uint32_t most = (uint32_t)tk_sim_get(w, &i->arg[0])[l];
+        if (!reads && tk_sim_bulk_lasts(w, l, most)) {
+            stay |= 1u << l;
+            w->wait[l] = TK_SIM_WAIT_ASYNC;
+        } else if (!tk_sim_bulk_wait(w, l, most, reads)) {
             return TK_SIM_FAULT;
         }
+        w->pc[l] = tk_sim_index(w, i) + !(stay >> l & 1);
     }
-    return TK_SIM_NEXT;
+    w->waiting |= stay;
+    return stay ? TK_SIM_WAIT : TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(bulk_wait, run_wait)
 

@@ -180,7 +180,7 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     }
     w->gives_up = false;
     w->yields = done != mask;
-    if (!done && tk_sim_step(w->cluster) && w->grid->result->fault.id) {
+    if (!done && tk_sim_due(w->grid) && tk_sim_step(w->cluster) && w->grid->result->fault.id) {
         return TK_SIM_FAULT;
     }
     tk_sim_put_pred(w, &i->arg[0], done, mask);

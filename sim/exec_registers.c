@@ -63,6 +63,9 @@ static tk_sim_flow run_setmaxnreg(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
     tk_sim_block *b = w->block;
     uint32_t n = (uint32_t)tk_sim_get(w, &i->arg[0])[0];
     const char *why = problem(w, i, n);
+    if (why && w->registers == 0) {
+        return tk_sim_fail(w, i, 0, "registers", "'%s' %u: %s", i->name, n, why);
+    }
     if (why) {
         return tk_sim_fail(w, i, 0, "registers", "'%s' %u where a thread has %u: %s", i->name, n,
                            w->registers, why);

@@ -218,6 +218,10 @@ uint32_t tk_sim_members(const tk_sim_warp *w, uint32_t lane);
 bool tk_sim_members_agree(tk_sim_warp *w, uint32_t lane, uint32_t other);
 // The same for instructions of whole warps; *flow is what to answer, JOINED where it is true.
 bool tk_sim_whole_warp(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask, tk_sim_flow *flow);
+// Copies take effect late: a policy of the seed. Whether they are due: nothing has changed for a
+// while, all who can go on spin; always where they are not late.
+bool tk_sim_late(const tk_sim_grid *g);
+bool tk_sim_due(tk_sim_grid *g);
 // One bulk copy takes effect, as a change; false: there is none.
 bool tk_sim_step(tk_sim_cluster *c);
 // Makes lanes that wait for WAIT_ASYNC of all warps run again.
@@ -440,6 +444,9 @@ static inline tk_sim_begin tk_sim_bulk_proxy(const tk_sim_bulk *x) {
 }
 bool tk_sim_bulk_step(tk_sim_cluster *c); // one copy takes effect; false: there is none
 void tk_sim_bulk_commit(tk_sim_warp *w, uint32_t lanes);
+// Whether a wait for all but the thread's `most` last groups lasts: copies are late, and one of
+// these is not done.
+bool tk_sim_bulk_lasts(const tk_sim_warp *w, uint32_t lane, uint32_t most);
 // For all but the thread's `most` last groups; `reads`: only until they have read. False after a
 // fault.
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads);

@@ -137,7 +137,14 @@ bool tk_sim_mbarrier_copied(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
 // False after a fault.
 static bool count_arrivals(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk_sim_mbarrier *m,
                            uint32_t count, bool drop) {
-    if (count == 0 || count > m->left || (drop && m->expected <= count)) {
+    if (drop && count != 0 && count <= m->left && m->expected <= count) {
+        tk_sim_fail(w, i, lane, "mbarrier-overflow",
+                    "%u arrive for good at an mbarrier for %u; nobody would be left to arrive in "
+                    "the next phase",
+                    count, m->expected);
+        return false;
+    }
+    if (count == 0 || count > m->left) {
         tk_sim_fail(w, i, lane, "mbarrier-overflow",
                     "%u arrive at an mbarrier for %u, of which %u are left in this phase", count,
                     m->expected, m->left);

@@ -12,8 +12,18 @@
 enum {
     SUSPECT = 1 << 15, // instructions without a change, from which on warps are looked at
     LONG = 1 << 22,    // the same, after which more clusters become resident in any case
-    SELDOM = 8         // instructions for each register that a look at a warp's state reads
+    PATIENCE = 256, // instructions without a change, for each warp, after which late copies are due
+    AT_LAST = 1024, // turns after which they are due though something changes, on average
+    SELDOM = 8      // instructions for each register that a look at a warp's state reads
 };
+
+bool tk_sim_late(const tk_sim_grid *g) { return g->launch->seed & 1; }
+
+bool tk_sim_due(tk_sim_grid *g) {
+    const uint64_t warps = (uint64_t)g->nresident * g->resident->nwarp;
+    return !tk_sim_late(g) || (g->seen == g->changes && g->idle >= PATIENCE * warps) ||
+           tk_sim_random(g, AT_LAST) == 1;
+}
 
 bool tk_sim_step(tk_sim_cluster *c) {
     bool is = tk_sim_bulk_step(c);

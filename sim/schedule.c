@@ -5,6 +5,9 @@
 // several clusters resident, picks the next warp at random and gives it a random number of
 // instructions; where the threads of a warp have gone different ways, it now and then picks another
 // group than the one at the smallest pc.
+//
+// Where the seed is odd, what is asynchronous is late: it takes effect where no warp of the
+// resident clusters goes on without it. Another seed, but 0: after a quarter of the turns.
 #include "sim/wgmma.h"
 
 enum {
@@ -276,10 +279,29 @@ static void next_turn(tk_sim_grid *g, const tk_sim_cluster *c) {
     g->turn = (uint32_t)(c - g->resident + 1) % g->nresident;
 }
 
+static bool another_can_run(const tk_sim_grid *g) {
+    for (uint32_t k = 0; k < g->nresident; k++) {
+        if (g->resident[k].running && pick_warp(&g->resident[k], 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether a copy of the cluster that had a turn of so many instructions takes effect.
+static bool steps_now(tk_sim_grid *g, uint64_t instructions, uint64_t quantum) {
+    return g->launch->seed == 0 ? instructions >= quantum
+           : tk_sim_late(g)     ? tk_sim_due(g)
+                                : tk_sim_random(g, 4) == 1;
+}
+
 static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, c->nwarp) : c->turn;
     tk_sim_warp *w = pick_warp(c, from);
     if (!w) {
+        if (!tk_sim_due(g) && another_can_run(g)) {
+            return true;
+        }
         if (tk_sim_step(c)) {
             return !g->result->fault.id;
         }
@@ -300,8 +322,7 @@ static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
         }
     }
     // A warp that spins does not hold up what it waits for.
-    bool steps = g->launch->seed ? tk_sim_random(g, 4) == 1 : g->clock - before >= quantum;
-    if (steps && tk_sim_step(c) && g->result->fault.id) {
+    if (steps_now(g, g->clock - before, quantum) && tk_sim_step(c) && g->result->fault.id) {
         return false;
     }
     if (w->block->live == 0 && !end_block(w->block)) {

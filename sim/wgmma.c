@@ -275,7 +275,7 @@ bool tk_sim_wgmma_issue(tk_sim_warp *w, tk_sim_flight f) {
         return false;
     }
     tk_vec_push(w->grid->arena, &s->flights, f);
-    if (tk_sim_random(w->grid, 3) == 1) {
+    if (!tk_sim_late(w->grid) && tk_sim_random(w->grid, 3) == 1) {
         compute_until(w, s->flights.n);
     }
     return true;

@@ -231,6 +231,8 @@ Test(sim_async, mbarrier_faults) {
     barrier_fault(INIT("0"), "mbarrier", "for 0 arrivals");
     barrier_fault(INIT("64") "mbarrier.arrive.shared.b64 _, [tile], 65;", "mbarrier-overflow",
                   "65 arrive at an mbarrier for 64, of which 64 are left");
+    barrier_fault(INIT("64") "mbarrier.arrive_drop.shared.b64 _, [tile];", "mbarrier-overflow",
+                  "1 arrive for good at an mbarrier for 1; nobody would be left");
     barrier_fault(INIT("1") "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 2000000;",
                   "mbarrier-overflow", "2000000 bytes");
     barrier_fault(INIT("65") "mbarrier.arrive.shared.b64 _, [tile];" WAIT("0"), "deadlock",

@@ -153,6 +153,50 @@ static const char multicast[] =
                "END: barrier.cluster.arrive; // x\n"
                "barrier.cluster.wait; // x\n";
 
+// Block 0 stores a tile by a bulk copy and releases a flag; block 1 waits for the flag, one thread
+// for all, and uses the tile. WAITED: what stands before the wait.
+#define STORE_THEN_FLAG(WAITED)                                                                    \
+    ".shared .align 128 .b8 s[512]; mov.u32 %r2, s; setp.eq.u32 %p1, %t, 0;\n"                     \
+    "mov.u32 %r20, %ctaid.x; setp.ne.u32 %p2, %r20, 0; mad.wide.u32 %d4, %t, 4, %base;\n"          \
+    "@%p2 bra USE;\n"                                                                              \
+    "mad.lo.u32 %r12, %t, 4, %r2; add.u32 %r13, %t, 1; st.shared.b32 [%r12], %r13;\n"              \
+    "fence.proxy.async; // x\n"                                                                    \
+    "bar.sync 0; // x\n"                                                                           \
+    "@!%p1 bra END;\n"                                                                             \
+    "cp.async.bulk.global.shared::cta.bulk_group [%base+1024], [%r2], 512;\n"                      \
+    "cp.async.bulk.commit_group;\n" WAITED "cp.async.bulk.wait_group 0; // x\n"                    \
+    "fence.acq_rel.gpu; st.release.gpu.global.b32 [%base], 1;\n"                                   \
+    "cp.async.bulk.wait_group 0; bra.uni END;\n"                                                   \
+    "USE: @!%p1 bra SEEN;\n"                                                                       \
+    "LOOK: ld.acquire.gpu.global.b32 %r5, [%base]; setp.eq.u32 %p3, %r5, 0; @%p3 bra LOOK;\n"      \
+    "SEEN: bar.sync 0; // x\n"                                                                     \
+    "ld.global.b32 %r6, [%d4+1024]; st.global.b32 [%d4+4096], %r6;\n"                              \
+    "END:\n"
+
+Test(sim_mutation, store_then_flag) {
+    sim_check_mutations(&(sim_mutation){STORE_THEN_FLAG(""), 2, 0, 128, NULL, FIRST}, 4);
+    sim_check_mutations(&(sim_mutation){STORE_THEN_FLAG("cp.async.bulk.wait_group.read 0;\n"), 2, 0,
+                                        128, NULL, FIRST},
+                        4);
+}
+// Loops in which something changes all the time do not keep a late copy for ever.
+Test(sim_mutation, loops_that_count) {
+    sim_check_mutations(
+        &(sim_mutation){".shared .align 128 .b8 s[512]; .shared .align 8 .b8 bar[8];\n"
+                        "mov.u32 %r2, s; mov.u32 %r3, bar; setp.eq.u32 %p1, %t, 0;\n"
+                        "@!%p1 bra SEEN;\n"
+                        "mbarrier.init.shared.b64 [%r3], 1; fence.mbarrier_init.release.cluster;\n"
+                        "mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 512;\n"
+                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], "
+                        "[%base+1024], 512, [%r3];\n"
+                        "LOOK: red.global.add.u32 [%base], 1;\n"
+                        "mbarrier.test_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra LOOK;\n"
+                        "SEEN: bar.sync 0; // x\n"
+                        "mad.lo.u32 %r4, %t, 4, %r2; ld.shared.b32 %r5, [%r4];\n"
+                        "mad.wide.u32 %d1, %t, 4, %base; st.global.b32 [%d1+4096], %r5;\n",
+                        2, 0, 128, fill, FIRST},
+        1);
+}
 Test(sim_mutation, tensor_ring) {
     sim_check_mutations(&(sim_mutation){ring, 1, 0, 160, rows_of_four, FIRST}, 13);
 }

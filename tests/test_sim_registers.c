@@ -58,7 +58,7 @@ Test(sim_registers, faults) {
     fault(384, ".reqntid 384", INC(176), "deadlock", "the block 0 to spare");
     fault(384, ".reqntid 384", DEC(176), "registers", "it has fewer already");
     fault(384, ".reqntid 384", INC(160), "registers", "it has more already");
-    fault(128, "", DEC(40), "registers", "neither .maxnreg nor");
+    fault(128, "", DEC(40), "registers", "u32' 40: the entry has neither .maxnreg nor");
     fault(96, ".maxnreg 128", DEC(40), "membership", "128 threads");
     fault(128, ".maxnreg 128",
           "setp.lt.u32 %p0, %r0, 32; @%p0 bra END;\n" DEC(40) "END:", "membership", "setmaxnreg");
