@@ -12,13 +12,15 @@
 
 #include <string.h>
 
-enum { LANE_OF_GROUP = 7, UNIT = 16, FIELD = 0x3fff, COLUMN_LOG = 3, LOW = 2, A_REGS = 4 };
+enum { UNIT = 16, FIELD = 0x3fff, COLUMN_LOG = 3, LOW = 2, A_REGS = 4 };
+enum { MOST_F8_LOG = 7 }; // columns of an instruction
 
 typedef struct wgmma {
     tk_emit_matrix *s;
-    unsigned low;  // bits of a result's register that are one instruction's
-    uint32_t rows; // instructions of one step: parts of the result
-    uint32_t step; // elements of K
+    unsigned low;   // bits of a result's register that are one instruction's
+    uint32_t rows;  // instructions of one step: parts of the result
+    uint32_t first; // of those in the piece at hand
+    uint32_t step;  // elements of K
     LLVMValueRef desc[2];
     tk_buf text;
     tk_buf constraints;
@@ -111,7 +113,7 @@ static uint32_t regs_of(const wgmma *w) { return 1U << w->low; } // of an instru
 static void accumulator(wgmma *w, uint32_t row) {
     tk_buf_str(&w->text, "{");
     for (uint32_t r = 0; r < regs_of(w); r++) {
-        tk_buf_fmt(&w->text, "%s$%u", r ? ", " : "", row * regs_of(w) + r);
+        tk_buf_fmt(&w->text, "%s$%u", r ? ", " : "", (row - w->first) * regs_of(w) + r);
     }
     tk_buf_str(&w->text, "}, ");
 }
@@ -191,18 +193,20 @@ static uint32_t add_a(wgmma *w, uint32_t row, uint32_t k) {
 
 // ---- A piece of assembly ------------------------------------------------------------------------
 
-// Adds the products of K from `from` to `to`. `fresh`: to nothing.
-static void piece(wgmma *w, uint32_t from, uint32_t to, bool fresh, LLVMValueRef *acc) {
+// Adds the products of K from `from` to `to` to the registers of `rows` parts from w->first on.
+// `fresh`: to nothing.
+static void piece(wgmma *w, uint32_t rows, uint32_t from, uint32_t to, bool fresh,
+                  LLVMValueRef *acc) {
     tk_emit_matrix *s = w->s;
     tk_emit *e = s->e;
     const bool in_registers = s->a.x->where == TK_OPERAND_REGISTERS;
     const char *out = s->p.m.sum == TK_I32 ? "=r" : "=f";
-    const uint32_t n = s->regs, steps = (to - from) / w->step;
+    const uint32_t n = rows * regs_of(w), steps = (to - from) / w->step;
     tk_buf_init(&w->text, e->arena);
     tk_buf_init(&w->constraints, e->arena);
     w->narg = 0;
-    w->arg = TK_NEW_ARRAY(e->arena, LLVMValueRef, 2 * n + A_REGS * steps * w->rows + 2);
-    w->type = TK_NEW_ARRAY(e->arena, LLVMTypeRef, 2 * n + A_REGS * steps * w->rows + 2);
+    w->arg = TK_NEW_ARRAY(e->arena, LLVMValueRef, 2 * n + A_REGS * steps * rows + 2);
+    w->type = TK_NEW_ARRAY(e->arena, LLVMTypeRef, 2 * n + A_REGS * steps * rows + 2);
     for (uint32_t r = 0; r < n; r++) {
         tk_buf_fmt(&w->constraints, "%s%s", r ? "," : "", out);
     }
@@ -213,7 +217,7 @@ static void piece(wgmma *w, uint32_t from, uint32_t to, bool fresh, LLVMValueRef
     const uint32_t a = in_registers ? 0 : n + add_argument(w, w->desc[0], "l");
     tk_buf_str(&w->text, "{\n.reg .b64 da, db;\nwgmma.fence.sync.aligned;\n");
     for (uint32_t k = from; k < to; k += w->step) {
-        for (uint32_t row = 0; row < w->rows; row++) {
+        for (uint32_t row = w->first; row < w->first + rows; row++) {
             const uint32_t its = in_registers ? n + add_a(w, row, k) : a;
             instruction(w, row, k, !fresh || k > from, its, b);
         }
@@ -237,18 +241,22 @@ static void piece(wgmma *w, uint32_t from, uint32_t to, bool fresh, LLVMValueRef
 
 static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
 
-// Sums of 128 products each, added as f32.
+// Sums of 128 products each, added as f32: of one part of the result after the other, as there are
+// two of each register.
 static void in_intervals(wgmma *w) {
     tk_emit_matrix *s = w->s;
     tk_emit *e = s->e;
     const uint32_t all = s->p.block, each = 1U << TK_MATRIX_F8_INTERVAL_LOG;
-    LLVMValueRef *sum = TK_NEW_ARRAY(e->arena, LLVMValueRef, s->regs);
+    LLVMValueRef *sum = TK_NEW_ARRAY(e->arena, LLVMValueRef, regs_of(w));
     for (uint32_t k = 0; k < all; k += each) {
-        memcpy(sum, s->acc, s->regs * sizeof *sum);
-        piece(w, k, k + each < all ? k + each : all, true, sum);
-        for (uint32_t r = 0; r < s->regs; r++) {
-            const bool only = k == 0 && s->zero;
-            s->acc[r] = only ? sum[r] : LLVMBuildFAdd(e->b, s->acc[r], sum[r], "");
+        for (w->first = 0; w->first < w->rows; w->first++) {
+            LLVMValueRef *acc = s->acc + w->first * regs_of(w);
+            memcpy(sum, acc, regs_of(w) * sizeof *sum);
+            piece(w, 1, k, k + each < all ? k + each : all, true, sum);
+            for (uint32_t r = 0; r < regs_of(w); r++) {
+                const bool only = k == 0 && s->zero;
+                acc[r] = only ? sum[r] : LLVMBuildFAdd(e->b, acc[r], sum[r], "");
+            }
         }
     }
 }
@@ -269,16 +277,17 @@ static LLVMValueRef nothing(tk_emit_matrix *s) {
 
 void tk_emit_wgmma(tk_emit_matrix *s) {
     wgmma w = {.s = s, .nothing = nothing(s)};
-    const unsigned columns =
-        s->p.columns < TK_WGMMA_MOST_N_LOG ? s->p.columns : (unsigned)TK_WGMMA_MOST_N_LOG;
+    const bool f8 = is_f8(s->p.m.a);
+    const unsigned most = f8 ? MOST_F8_LOG : (unsigned)TK_WGMMA_MOST_N_LOG;
+    const unsigned columns = s->p.columns < most ? s->p.columns : most;
     w.low = LOW + columns - COLUMN_LOG;
     w.rows = s->regs >> w.low;
     w.step = 1U << s->p.m.k;
     w.desc[1] = descriptor(&w, false);
     w.desc[0] = s->a.x->where == TK_OPERAND_REGISTERS ? NULL : descriptor(&w, true);
-    if (is_f8(s->p.m.a)) {
+    if (f8) {
         in_intervals(&w);
     } else {
-        piece(&w, 0, s->p.block, s->zero, s->acc);
+        piece(&w, w.rows, 0, s->p.block, s->zero, s->acc);
     }
 }

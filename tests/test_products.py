@@ -169,5 +169,37 @@ def test_chains(device, dtype, turned):
         kernel.close()
 
 
+# Loops that load ahead: operands are multiplied where the copies put them; what no unit reads there is read first.
+LOOP = """
+@warps({warps})
+kernel ahead(a: in {ta}[{da}], b: in {ta}[{db}], c: out {sum}[M, N]) grid (i in cdiv(M, {m}), j in cdiv(N, {n})) {{
+    var acc = zeros([{m}, {n}], {sum});
+    for k in 0 .. K step {k} pipeline(3) {{
+        acc = dot({xa}, {yb}, acc{precision});
+    }}
+    c[i * {m} +: {m}, j * {n} +: {n}] = acc;
+}}
+"""
+
+
+@test(*[(d, t, o) for d in DEVICES for t in ("f16", "i8", "f32", "f64") for o in ("nn", "nt", "tn", "tt")])
+def test_ahead(device, dtype, orders):
+    for m, n, k, warps in ((64, 64, 32, 4), (32, 32, 32, 2)):
+        tiles = [f"a[i * {m} +: {m}, k +: {k}]" if orders[0] == "n" else f"transpose(a[k +: {k}, i * {m} +: {m}])",
+                 f"b[k +: {k}, j * {n} +: {n}]" if orders[1] == "n" else f"transpose(b[j * {n} +: {n}, k +: {k}])"]
+        source = LOOP.format(warps=warps, ta=dtype, sum=SUMS[dtype], da="M, K" if orders[0] == "n" else "K, M", xa=tiles[0],
+                             db="K, N" if orders[1] == "n" else "N, K", yb=tiles[1], m=m, n=n, k=k,
+                             precision=", precision = tf32" if dtype == "f32" else "")
+        kernel = tkclib.Kernel(source, check=False)
+        for rows, columns, inner in ((m, n, 5 * k), (m + 16, n + 16, 2 * k + 16)):
+            rng = np.random.default_rng(rows)
+            a, b = integers(rng, (rows, inner), dtype), integers(rng, (inner, columns), dtype)
+            x, y = (v if o == "n" else np.ascontiguousarray(v.T) for v, o in zip((a, b), orders))
+            c = tkclib.array(np.zeros((rows, columns)), SUMS[dtype])
+            kernel.on(device, a=tkclib.array(x, dtype), b=tkclib.array(y, dtype), c=c)
+            equal(c.f64(), a @ b, device)
+        kernel.close()
+
+
 if __name__ == "__main__":
     main()
