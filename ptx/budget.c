@@ -4,16 +4,20 @@
 // The PTX says how many blocks a multiprocessor shall hold at once (.minnctapersm), and the
 // assembler keeps to it, by spilling if need be. A kernel that streams wants many, so that enough
 // of what they read is on its way. From what the assembler says of the code as it came:
-// - it spills: fewer blocks, up to half, until it does not;
+// - it spills: fewer blocks, up to half, until it does not; where it spills little, more are tried
+//   first, as an assembler's choices have their luck;
 // - fewer blocks fit than are wanted: more, as many as go without a spill and without many more
-//   instructions.
+//   instructions. Where twice as many fit, a thread may spill a word or two for it, unless the
+//   author says what the machine code must be like.
 #include "lower/target.h"
 #include "ptx/assemble.h"
+#include "ptx/require.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TRIES = 4, MORE_INSTRUCTIONS = 16 }; // a sixteenth is too many
+enum { FEW_BYTES = 8 };                     // that a thread may spill for twice the blocks
 enum { LARGE_PTX = 256 << 10 };             // bytes, which take an assembler many seconds
 
 typedef struct budget {
@@ -21,6 +25,7 @@ typedef struct budget {
     const char *where;
     const tk_target *target;
     tk_image *image;
+    bool may_spill;
 } budget;
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -50,6 +55,10 @@ static bool spills(const tk_image *image) {
     return image->report.spill_stores || image->report.spill_loads;
 }
 
+static bool spills_little(const tk_image *image) {
+    return image->report.spill_stores <= FEW_BYTES && image->report.spill_loads <= 2 * FEW_BYTES;
+}
+
 // The image with another number of blocks. Not assembled: the directive is not there.
 static tk_image with_blocks(const budget *b, uint32_t blocks) {
     static const char word[] = ".minnctapersm ";
@@ -69,9 +78,11 @@ static tk_image with_blocks(const budget *b, uint32_t blocks) {
     return image;
 }
 
-static bool no_worse(const budget *b, const tk_image *other) {
+// Whether the image with n blocks instead of `fit` is to be had.
+static bool no_worse(const budget *b, const tk_image *other, uint32_t fit, uint32_t n) {
     const uint32_t now = b->image->report.instructions;
-    return judged(other) && !spills(other) &&
+    const bool may_spill = b->may_spill && n >= 2 * fit && spills_little(other);
+    return judged(other) && (!spills(other) || may_spill) &&
            other->report.instructions <= now + now / MORE_INSTRUCTIONS;
 }
 
@@ -102,10 +113,11 @@ static void loosen(const budget *b) {
 // By halves between the blocks that fit and those that are wanted.
 static void tighten(const budget *b, uint32_t wanted) {
     const int most = tries(b);
-    uint32_t low = blocks_of(b, b->image->report.registers), high = wanted, n = wanted;
+    const uint32_t fit = blocks_of(b, b->image->report.registers);
+    uint32_t low = fit, high = wanted, n = wanted;
     for (int i = 0; i < most && low < high; i++) {
         const tk_image other = with_blocks(b, n);
-        if (no_worse(b, &other)) {
+        if (no_worse(b, &other, fit, n)) {
             *b->image = other;
             low = n;
         } else {
@@ -134,15 +146,17 @@ static void note(const budget *b, tk_module *m, tk_span at, uint32_t wanted) {
 void tk_assemble_budgeted(tk_arena *arena, tk_module *m, tk_span at, tk_image *image,
                           const char *where) {
     tk_assemble(arena, image, where);
-    const budget b = {arena, where, tk_target_find(image->arch), image};
+    const budget b = {arena, where, tk_target_find(image->arch), image,
+                      !tk_require_of_machine_code(m)};
     if (!judged(image) || !b.target) {
         return;
     }
-    const uint32_t wanted = least(image->wanted, most_blocks(&b));
-    if (spills(image)) {
-        loosen(&b);
-    } else {
+    const uint32_t wanted = least(image->wanted, most_blocks(&b)), asked = image->blocks;
+    if (!spills(image) || spills_little(image)) {
         tighten(&b, wanted);
+    }
+    if (spills(image) && image->blocks == asked) {
+        loosen(&b);
     }
     if (wanted) {
         note(&b, m, at, wanted);

@@ -155,8 +155,9 @@ static void find_staged(void *user, tk_op *op) {
 // A block whose rows go through shared memory reads, works and writes one after the other, so that
 // more are wanted for something to be on its way at any time. An assembler that is at hand goes
 // from `blocks` as near to `wanted` as it can (ptx/budget.c); for the driver's `blocks` must do.
-// What is read twice, the second time from the caches, stays there if few programs share them: as
-// many as make 1024 threads.
+// More than are wanted are never asked for: a thread that reads much has the registers for it. What
+// is read twice, the second time from the caches, stays there if few programs share them: as many
+// as make 1024 threads.
 static void blocks_at_once(tk_emit *e, tk_image *image) {
     enum { STREAMING_THREADS = 768 }; // 85 registers each
     enum { BYTES_AT_ONCE = 64 << 10, BYTES_STAGED = 96 << 10, THREADS_OF_FEW = 1024 };
@@ -165,10 +166,11 @@ static void blocks_at_once(tk_emit *e, tk_image *image) {
     const uint64_t bytes = tk_streamed_bytes(e->arena, e->f);
     const uint64_t at_once = staged ? BYTES_STAGED : BYTES_AT_ONCE;
     const uint32_t threads = e->warps * 32, blocks = STREAMING_THREADS / threads;
-    image->blocks = bytes && blocks ? blocks : 1;
     const uint32_t wanted = bytes ? (uint32_t)((at_once + bytes - 1) / bytes) : 0;
     const uint32_t few = THREADS_OF_FEW / threads;
     image->wanted = wanted > few && tk_reads_twice(e->f) ? few : wanted;
+    image->blocks = bytes && blocks ? blocks : 1;
+    image->blocks = wanted && wanted < image->blocks ? wanted : image->blocks;
 }
 
 static void make_function(tk_emit *e, const signature *s, const tk_image *image) {

@@ -261,6 +261,19 @@ def check_budget():
         tkc("rows.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
         got, tried = blocks_of(FOLDER / "k.cubin"), [int(x) for x in (FOLDER / "asked").read_text().split()]
         check(got == blocks and tried == asked, f"budget {natural}, {spare}: {got} blocks of {tried}, not {blocks} of {asked}")
+    # A thread that reads much has the registers for it: two blocks, where 128 threads would begin with 6.
+    (FOLDER / "much.tk").write_text("@warps(4)\nkernel k(x: in f32[M, 8192], y: out f32[M, 8192]) grid (i in M) {\n"
+                                    "    let t = x[i, 0 +: 8192];\n    y[i, 0 +: 8192] = t / sum(t);\n}\n", encoding="utf-8")
+    check(".minnctapersm 2\n" in tkc("much.tk", "--arch", "sm_90a", "--emit=ptx")[0], "budget of a kernel that reads much")
+    # A word or two that a thread spills are worth twice the blocks, and no less; and no spill where none is to be.
+    rows = (FOLDER / "rows.tk").read_text()
+    for natural, spare, blocks, asked, demand in ((56, 3, 8, [3, 8], ""), (40, 3, 3, [3, 8, 7], ""), (56, 3, 3, [3, 8, 6, 5], "@require(max_registers(255))\n")):
+        (FOLDER / "little.tk").write_text(demand + rows, encoding="utf-8")
+        script.write_text(BUDGET.replace("NATURAL", str(natural)).replace("SPARE", str(spare)).replace("spilled=40", "spilled=8"), encoding="utf-8")
+        (FOLDER / "asked").unlink()
+        tkc("little.tk", "--arch", "sm_90a", "--emit=cubin", "-o", "k.cubin", TKC_PTXAS=str(script))
+        got, tried = blocks_of(FOLDER / "k.cubin"), [int(x) for x in (FOLDER / "asked").read_text().split()]
+        check(got == blocks and tried == asked, f"budget that spills little, {natural}, {spare}, {demand}: {got} blocks of {tried}, not {blocks} of {asked}")
     # What takes an assembler long is given to it twice at most.
     (FOLDER / "long.tk").write_text("@warps(8)\nkernel k(x: in bf16[100, N], y: out bf16[100, N]) grid (i in cdiv(N, 4096)) {\n" + "".join(
         f"    y[{j}, i * 4096 +: 4096] = x[{j}, i * 4096 +: 4096];\n" for j in range(100)) + "}\n", encoding="utf-8")
