@@ -63,7 +63,7 @@ static stage stage_of(tk_counted *v) {
     s.warps = (uint32_t)v->s->f->module->attrs.warps;
     s.base = v->op->at.shared > 0 ? (uint64_t)v->op->at.shared : 0;
     s.inside =
-        v->size[last] < 0 ? s.plan.extent : within(v->size[last] - v->start[last], s.plan.extent);
+        v->size[last] < 0 ? s.plan.limit : within(v->size[last] - v->start[last], s.plan.limit);
     s.first = (uint64_t)v->start[last] * v->bytes;
     count_rows(&s);
     const uint64_t bytes = (uint64_t)s.inside * v->bytes;
@@ -129,12 +129,13 @@ static void count_copy(stage *s) {
     const uint64_t bytes = (uint64_t)s->inside * s->v->bytes;
     const uint64_t together = (uint64_t)s->rows * bytes;
     const bool touch = s->step == bytes || s->rows <= 1;
+    const uint32_t teams = s->bulk ? 1 : s->warps; // that a run of all rows has
     // Of a load by bulk copies: before it, and, if some elements come one by one, after it.
     const bool whole = touch && s->skew == 0 && together % TK_STAGE_PIECE == 0;
     s->v->out.barriers = s->load && s->bulk && !whole ? 2 : 1;
-    for (uint32_t w = 0; w < s->warps && touch; w++) {
+    for (uint32_t w = 0; w < teams && touch && s->rows > 0; w++) {
         const run r = run_of(s, 0, together);
-        count_run(s, &r, w * LANES, s->warps * LANES);
+        count_run(s, &r, w * LANES, teams * LANES);
     }
     for (uint64_t i = 0; i < (uint64_t)s->rows && !touch; i++) {
         const run r = run_of(s, i, bytes);
@@ -152,7 +153,7 @@ typedef struct spots { // of a warp's group, by register and lane
 
 static spots spots_of(stage *s, const tk_stage_group *g, uint32_t warp) {
     const tk_counted *v = s->v;
-    const bool test = !g->in_row || (s->load && v->mask);
+    const bool test = !g->in_row || (s->load && v->mask && !s->plan.bounded);
     spots x = {.at_once = 0};
     for (uint32_t lane = 0; lane < LANES; lane++) {
         const bool acts = s->load || (!(lane & v->lane_copies) && !(warp & v->warp_copies));
@@ -165,7 +166,7 @@ static spots spots_of(stage *s, const tk_stage_group *g, uint32_t warp) {
             x.at[i][lane] =
                 s->base + s->skew + (uint64_t)row * s->pitch + (uint64_t)column * v->bytes;
             x.in[i] |= (uint32_t)(acts && in && (!s->load || tk_counted_passes(s->v, e))) << lane;
-            all = all && in;
+            all = all && (in || !(g->live >> i & 1));
         }
         x.at_once |= (uint32_t)all << lane;
     }
@@ -179,7 +180,8 @@ static void count_elements(stage *s) {
             const tk_stage_group g = tk_stage_group_of(&s->plan, v->l, r);
             const spots x = spots_of(s, &g, w);
             for (uint32_t i = 0; i < g.n; i++) {
-                tk_count_wavefronts(&v->out.shared, x.at_once, x.at[i], v->bytes, s->load);
+                const uint32_t at_once = g.live >> i & 1 ? x.at_once : 0;
+                tk_count_wavefronts(&v->out.shared, at_once, x.at[i], v->bytes, s->load);
                 tk_count_wavefronts(&v->out.shared, x.in[i] & ~x.at_once, x.at[i], v->bytes,
                                     s->load);
             }

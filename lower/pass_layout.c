@@ -11,7 +11,8 @@
 // stores of that shape are contiguous, and 16 bytes of the narrowest type so accessed stand in one
 // thread. A shape that is not accessed, but that another which is becomes by reshaping, has the
 // layout that reshaping gives. Loads, stores, atomics and ops that work across threads use it.
-// Element-wise ops take the layout of their first operand that has one of its own; a reduction's
+// Element-wise ops take the layout of their first operand that has one of its own, and that could
+// not be made anew in that of another, which could not; a reduction's
 // result is the slice of its operand's layout, so that it meets its operand again by broadcasting
 // without moving. Constants, iotas and broadcasts of scalars have no layout of their own: they are
 // made anew in any layout, and so is, instead of being moved between threads, what a few cheap ops
@@ -304,20 +305,39 @@ static void operand_in(assign *s, tk_op *op, uint32_t i, const tk_layout *l) {
 
 static void region(assign *s, tk_region *r);
 
+// The layout of an element-wise op: of a product; else of its first operand that has one of its
+// own; but of a later one, in whose layout the first can be made anew, where that one cannot in the
+// first's.
+static const tk_layout *elementwise_layout(assign *s, const tk_op *op) {
+    const tk_layout *l = NULL;
+    tk_vid first = 0;
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        const tk_vid v = op->opnd[i];
+        if (is_of_product(s, type_of(s, v), layout_of(s, v))) {
+            return layout_of(s, v);
+        }
+    }
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        const tk_vid v = op->opnd[i];
+        if (!is_tile(s, v) || is_free(s, v)) {
+            continue;
+        }
+        if (!l) {
+            l = layout_of(s, v);
+            first = v;
+        } else if (!tk_layout_eq(layout_of(s, v), l) && !tk_can_remake(s->f, v, l)) {
+            return tk_can_remake(s->f, first, layout_of(s, v)) ? layout_of(s, v) : l;
+        }
+    }
+    return l ? l : shape_layout(s, type_of(s, op->res[0]));
+}
+
 // All results and the tile operands of an element-wise op in one layout.
 static void elementwise(assign *s, tk_op *op) {
     if (!is_tile(s, op->res[0])) {
         return;
     }
-    const tk_layout *l = NULL;
-    for (uint32_t i = 0; i < op->nopnd && !l; i++) {
-        const tk_vid v = op->opnd[i];
-        l = is_of_product(s, type_of(s, v), layout_of(s, v)) ? layout_of(s, v) : NULL;
-    }
-    for (uint32_t i = 0; i < op->nopnd && !l; i++) {
-        l = is_tile(s, op->opnd[i]) && !is_free(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
-    }
-    l = l ? l : shape_layout(s, type_of(s, op->res[0]));
+    const tk_layout *l = elementwise_layout(s, op);
     for (uint32_t i = 0; i < op->nopnd; i++) {
         operand_in(s, op, i, l);
     }

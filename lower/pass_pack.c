@@ -17,20 +17,14 @@
 // an axis of programs (pack.h), and all else follows: the loads of neighbours join where they
 // touch, since a layout knows the axis as any other. How much a program with a loop reads is not
 // known: such programs fill the lanes of a warp and no more, lest too few blocks are left.
-//
-// Rows that are not aligned go through shared memory (stage.h), by copies that all threads of the
-// block wait for; rows that touch are one copy, whose ends alone are not aligned. So there more
-// programs share a block: until they read 16 KB.
 
 #include "lower/pack.h"
 #include "lower/pad.h"
-#include "lower/stage.h"
 #include "lower/views.h"
 
 #include <string.h>
 
 enum { ENOUGH = 2048, WANTED = 4096, MOST_ELEMENTS = 2048, LANES = 32 };
-enum { CUT_ENOUGH = 8192, CUT_WANTED = 16384, CUT_ELEMENTS = 8192 }; // where rows are not aligned
 
 // ---- What varies --------------------------------------------------------------------------------
 
@@ -163,32 +157,24 @@ static int64_t largest_tile(const tk_func *f) {
 }
 
 typedef struct traits {
-    const tk_tensor_facts *facts;
-    bool loops, cut, ahead; // has loops; reads rows that are not aligned; loads ahead
+    bool loops, ahead; // has loops; loads ahead
 } traits;
 
 static void find_traits(void *user, tk_op *op) {
     traits *t = user;
     t->loops = t->loops || op->code == TK_OP_FOR || op->code == TK_OP_WHILE;
     t->ahead = t->ahead || op->at.pipeline > 1;
-    if (t->facts && op->code == TK_OP_LOAD) {
-        const tk_irvalue *tensor = &op->in->func->value.at[op->opnd[0]];
-        const uint32_t rank = tensor->type->rank;
-        t->cut = t->cut || (rank > 1 && op->at.index[rank - 1] > 0 &&
-                            tk_stage_useful(t->facts[tensor->index]));
-    }
 }
 
 // How many programs share a block: 1 where one is enough for it.
 static int64_t programs(const tk_pass_ctx *c, const tk_func *f) {
     const uint64_t bytes = tk_streamed_bytes(c->scratch, f);
     const int64_t elements = largest_tile(f);
-    traits t = {.facts = c->facts};
+    traits t = {0};
     tk_func_walk((tk_func *)(uintptr_t)f, find_traits, &t);
-    const uint64_t enough = t.cut ? CUT_ENOUGH : ENOUGH, wanted = t.cut ? CUT_WANTED : WANTED;
-    const int64_t most = (t.loops ? LANES : t.cut ? CUT_ELEMENTS : MOST_ELEMENTS) / elements;
+    const int64_t most = (t.loops ? LANES : MOST_ELEMENTS) / elements;
     int64_t n = 1;
-    while (!t.ahead && bytes && bytes < enough && 2 * (uint64_t)n * bytes <= wanted + wanted / 8 &&
+    while (!t.ahead && bytes && bytes < ENOUGH && 2 * (uint64_t)n * bytes <= WANTED + WANTED / 8 &&
            2 * n <= most) {
         n *= 2;
     }

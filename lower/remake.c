@@ -50,8 +50,32 @@ static bool is_line(const tk_func *f, const tk_op *d) {
     return tk_is_common_load(f, d) && tk_value_type(f, d->res[0])->rank == 1;
 }
 
+// A load of which each thread needs an element or two: reading it again is less than moving it. No
+// program writes what is read.
+static bool is_small_load(const tk_func *f, const tk_op *d, const tk_layout *l) {
+    return d->code == TK_OP_LOAD && !d->at.staged && l->regs <= 1 &&
+           tk_value_type(f, d->opnd[0])->access == TK_IN;
+}
+
+// The layout in which the op needs a tile operand for its result in layout l.
+static tk_layout needed(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
+    const tk_type *t = tk_value_type(f, op->opnd[i]);
+    switch ((int)op->code) { // the others are element-wise
+    case TK_OP_RESHAPE:
+        return tk_layout_reshape(l, t->rank, t->dim);
+    case TK_OP_BROADCAST:
+        return tk_layout_project(l, t->rank, t->dim);
+    case TK_OP_LOAD:
+        if (i <= tk_value_type(f, op->opnd[0])->rank) { // an index
+            const tk_view_axes axes = tk_view_axes_of(f, op);
+            return tk_view_index_layout(f, op, &axes, l, i - 1);
+        }
+    }
+    return *l;
+}
+
 // Counts the ops that make v.
-static bool can_remake(const tk_func *f, tk_vid v, left *x) {
+static bool can_remake(const tk_func *f, tk_vid v, const tk_layout *l, left *x) {
     const tk_op *d = tk_value_def(f, v);
     if (!is_tile(f, v)) {
         return true;
@@ -61,29 +85,20 @@ static bool can_remake(const tk_func *f, tk_vid v, left *x) {
         return false;
     }
     --*n;
-    if (tk_is_free(f, v) || is_line(f, d)) {
+    if (tk_is_free(f, v)) {
         return true;
     }
-    if (!is_cheap(d->code) || (d->code == TK_OP_RESHAPE && !is_tile(f, d->opnd[0]))) {
+    if (!is_line(f, d) && !is_small_load(f, d, l) &&
+        (!is_cheap(d->code) || (d->code == TK_OP_RESHAPE && !is_tile(f, d->opnd[0])))) {
         return false;
     }
     for (uint32_t i = 0; i < d->nopnd; i++) {
-        if (!can_remake(f, d->opnd[i], x)) {
+        const tk_layout need = is_tile(f, d->opnd[i]) ? needed(f, d, i, l) : *l;
+        if (!can_remake(f, d->opnd[i], &need, x)) {
             return false;
         }
     }
     return true;
-}
-
-// The layout in which the op needs a tile operand of type t for its result in layout l.
-static tk_layout needed(const tk_op *op, const tk_type *t, const tk_layout *l) {
-    switch ((int)op->code) { // the others are element-wise
-    case TK_OP_RESHAPE:
-        return tk_layout_reshape(l, t->rank, t->dim);
-    case TK_OP_BROADCAST:
-        return tk_layout_project(l, t->rank, t->dim);
-    }
-    return *l;
 }
 
 static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
@@ -92,10 +107,14 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
     }
     const tk_op *d = tk_value_def(f, v);
     const tk_type *t = tk_value_type(f, v);
-    tk_vid opnd[1 + TK_MAX_TENSOR_RANK] = {0}; // more than an element-wise op has
+    tk_vid opnd[2 + TK_MAX_TENSOR_RANK] = {0}; // of a load with a mask
     for (uint32_t i = 0; i < d->nopnd; i++) {
-        const tk_layout need = needed(d, tk_value_type(f, d->opnd[i]), l);
-        opnd[i] = is_tile(f, d->opnd[i]) ? make(f, at, d->opnd[i], &need) : d->opnd[i];
+        if (is_tile(f, d->opnd[i])) {
+            const tk_layout need = needed(f, d, i, l);
+            opnd[i] = make(f, at, d->opnd[i], &need);
+        } else {
+            opnd[i] = d->opnd[i];
+        }
     }
     tk_op *op = tk_op_new(f, d->code, d->loc, d->nopnd, opnd, 1, &t, 0);
     op->at = d->at;
@@ -105,7 +124,11 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
     return op->res[0];
 }
 
-tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
+bool tk_can_remake(const tk_func *f, tk_vid v, const tk_layout *l) {
     left x = {tk_type_elems(tk_value_type(f, v)), MOST_OPS, MOST_SMALL};
-    return can_remake(f, v, &x) ? make(f, at, v, l) : 0;
+    return can_remake(f, v, l, &x);
+}
+
+tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
+    return tk_can_remake(f, v, l) ? make(f, at, v, l) : 0;
 }

@@ -83,9 +83,9 @@ static bool rows(planner *p) {
     return true;
 }
 
-// ---- A store's mask -----------------------------------------------------------------------------
+// ---- The mask -----------------------------------------------------------------------------------
 
-// What v is a repetition of along the axis of rows, which becomes that of the result; 0 where it is
+// What v is a repetition of along the axis, which becomes that of the result; 0 where it is
 // something else.
 static tk_vid line_of(const planner *p, tk_vid v, unsigned *axis) {
     const tk_op *op = tk_value_def(p->f, v);
@@ -117,37 +117,76 @@ static bool same_along(const planner *p, tk_vid v, unsigned axis, int64_t n) {
     return t->rank == 0 || (a && a->dim[axis].same >= log2_of(n));
 }
 
-// m is x < y where x counts up along the rows and y is the same in all: from some row on it is
-// false. Or two of these, both of which must hold.
-static bool bounds(planner *p, tk_vid m, unsigned axis) {
-    m = line_of(p, m, &axis);
-    const tk_op *op = tk_value_def(p->f, m);
-    if (op && op->code == TK_OP_AND) {
-        return bounds(p, op->opnd[0], axis) && bounds(p, op->opnd[1], axis);
+// The comparison m, of two lines of n elements along the axis: whether it is x < y where x counts
+// up and y is the same in all.
+static bool counts_below(const planner *p, const tk_op *m, unsigned axis, int64_t n) {
+    if (!m || m->code != TK_OP_LT || tk_value_type(p->f, m->opnd[0])->dtype != TK_I32 ||
+        long_axis(tk_value_type(p->f, m->res[0])) != (int)axis) {
+        return false;
     }
-    const bool fits = op && op->code == TK_OP_LT && p->out.nbound < TK_STAGE_BOUNDS &&
-                      tk_value_type(p->f, op->opnd[0])->dtype == TK_I32;
-    if (!fits || tk_value_type(p->f, m)->rank == 0 ||
-        long_axis(tk_value_type(p->f, m)) != (int)axis) {
-        return refuse(p, "its mask is no bound of its rows");
+    const tk_axis_value *x = tk_axis_of(p->x, m->opnd[0]);
+    return plain(x) && x->dim[axis].contig >= log2_of(n) && same_along(p, m->opnd[1], axis, n) &&
+           plain(tk_axis_of(p->x, m->opnd[1]));
+}
+
+static bool bound_of_rows(planner *p, const tk_op *m, unsigned axis) {
+    if (p->out.nbound == TK_STAGE_BOUNDS || !counts_below(p, m, axis, p->out.rows)) {
+        return false;
     }
-    const tk_axis_value *x = tk_axis_of(p->x, op->opnd[0]);
-    if (!plain(x) || x->dim[axis].contig < log2_of(p->out.rows) ||
-        !same_along(p, op->opnd[1], axis, p->out.rows) || !plain(tk_axis_of(p->x, op->opnd[1]))) {
-        return refuse(p, "its mask is no bound of its rows");
-    }
-    p->out.bound[p->out.nbound++] = (tk_stage_bound){op->opnd[0], op->opnd[1]};
+    p->out.bound[p->out.nbound++] = (tk_stage_bound){m->opnd[0], m->opnd[1]};
     return true;
 }
 
-static bool mask(planner *p) {
-    if (p->op->code != TK_OP_STORE || !p->op->at.masked) {
+// A bound of columns is known, as that of a tile's padding is.
+static bool bound_of_columns(planner *p, const tk_op *m, unsigned axis) {
+    if (!counts_below(p, m, axis, p->out.extent)) {
+        return false;
+    }
+    const tk_axis_value *x = tk_axis_of(p->x, m->opnd[0]), *y = tk_axis_of(p->x, m->opnd[1]);
+    if (x->hi - x->lo != p->out.extent - 1 || y->lo != y->hi || y->lo < x->lo) {
+        return false;
+    }
+    const int64_t limit = y->lo - x->lo;
+    p->out.limit = limit < p->out.limit ? limit : p->out.limit;
+    return true;
+}
+
+// m, along the axis of rows or of columns, says that those below some one are moved; or it is two
+// masks that do, both of which must hold.
+static bool line_bounds(planner *p, tk_vid m, unsigned axis, bool rows) {
+    m = line_of(p, m, &axis);
+    const tk_op *op = tk_value_def(p->f, m);
+    if (op && op->code == TK_OP_AND) {
+        return line_bounds(p, op->opnd[0], axis, rows) && line_bounds(p, op->opnd[1], axis, rows);
+    }
+    return rows ? bound_of_rows(p, op, axis) : bound_of_columns(p, op, axis);
+}
+
+static bool bounds(planner *p, tk_vid m) {
+    const uint32_t n = p->out.nbound;
+    if (p->out.rows > 1 && line_bounds(p, m, p->out.row_axis, true)) {
         return true;
     }
-    if (p->out.rows == 1) {
-        return refuse(p, "its mask is no bound of its rows");
+    p->out.nbound = n;
+    if (line_bounds(p, m, p->out.axis, false)) {
+        return true;
     }
-    return bounds(p, p->op->opnd[2 + p->axes.n], p->out.row_axis);
+    const tk_op *op = tk_value_def(p->f, m);
+    return op && op->code == TK_OP_AND && bounds(p, op->opnd[0]) && bounds(p, op->opnd[1]);
+}
+
+// A load tests any other mask element by element.
+static bool mask(planner *p) {
+    if (!p->op->at.masked) {
+        return true;
+    }
+    const bool load = p->op->code == TK_OP_LOAD;
+    p->out.bounded = bounds(p, p->op->opnd[p->axes.n + (load ? 1 : 2)]);
+    if (!p->out.bounded) {
+        p->out.nbound = 0;
+        p->out.limit = p->out.extent;
+    }
+    return p->out.bounded || load || refuse(p, "its mask is no bound of its rows");
 }
 
 // ---- The plan -----------------------------------------------------------------------------------
@@ -162,7 +201,7 @@ static void plan(planner *p) {
         refuse(p, "its place in the row may be negative");
     } else if (rows(p)) {
         p->out.axis = p->axes.first[last];
-        p->out.extent = p->op->at.index[last];
+        p->out.extent = p->out.limit = p->op->at.index[last];
         if (p->out.rows * p->out.extent != tk_type_elems(p->tile)) {
             refuse(p, "its rows are not in a line");
         } else {
@@ -228,7 +267,9 @@ tk_stage_group tk_stage_group_of(const tk_stage_plan *p, const tk_layout *l, uin
     g.in_row = apart;
     for (uint32_t i = 0; i < g.n; i++) {
         g.column[i] = apart ? of_register(l, from + i, p->axis) : 0;
-        g.last = g.column[i] > g.last ? g.column[i] : g.last;
+        const bool live = g.column[i] < p->limit;
+        g.live |= (uint32_t)live << i;
+        g.last = live && g.column[i] > g.last ? g.column[i] : g.last;
         g.in_row = g.in_row && (p->rows == 1 || of_register(l, from + i, p->row_axis) ==
                                                     of_register(l, from, p->row_axis));
     }

@@ -42,7 +42,10 @@ typedef struct tk_stage_plan {
     unsigned row_axis;    // the tile's axis of rows, where there are several
     unsigned axis;        // the tile's axis along a row
     int64_t rows, extent; // of the tile
-    uint32_t nbound;      // a store's mask
+    int64_t limit;        // elements of a row from here on are never moved: `extent`, or what a
+                          // mask says
+    bool bounded;         // the mask is a bound of rows and columns, and is in here
+    uint32_t nbound;      // the rows that it leaves
     tk_stage_bound bound[TK_STAGE_BOUNDS];
 } tk_stage_plan;
 
@@ -62,8 +65,9 @@ bool tk_stage_useful(tk_tensor_facts f);
 // Where they are in one row, and the last is inside, all are, and none need be tested.
 typedef struct tk_stage_group {
     uint32_t from, n;
+    uint32_t live;                   // those that may be inside, as bits
     bool in_row;                     // they are in one row and differ in the registers' parts alone
-    uint32_t last;                   // the greatest column
+    uint32_t last;                   // the greatest column of these
     uint32_t column[TK_STAGE_GROUP]; // the register's part, to which the thread's is added; 0 where
                                      // it is no sum (tk_layout_apart)
 } tk_stage_group;

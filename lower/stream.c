@@ -74,7 +74,7 @@ static bool is_alike(const tk_func *f, tk_vid v, unsigned depth) {
     if (x->type->kind == TK_T_TENSOR) {
         return x->type->access == TK_IN;
     }
-    if (depth > DEEP || x->type->rank > 0) {
+    if (depth > DEEP) {
         return false;
     }
     if (loop) {
@@ -84,10 +84,14 @@ static bool is_alike(const tk_func *f, tk_vid v, unsigned depth) {
     if (!x->def) {
         return true; // a scalar that is given
     }
-    if (x->def->code == TK_OP_DIM || x->def->code == TK_OP_CONST) {
+    switch ((int)x->def->code) { // of many
+    case TK_OP_DIM:
+    case TK_OP_CONST:
+    case TK_OP_IOTA:
         return true;
     }
-    bool alike = tk_op_info(x->def->code)->elementwise || x->def->code == TK_OP_CAST;
+    bool alike = tk_op_info(x->def->code)->elementwise || x->def->code == TK_OP_CAST ||
+                 x->def->code == TK_OP_BROADCAST;
     for (uint32_t i = 0; alike && i < x->def->nopnd; i++) {
         alike = is_alike(f, x->def->opnd[i], depth + 1);
     }
@@ -95,11 +99,13 @@ static bool is_alike(const tk_func *f, tk_vid v, unsigned depth) {
 }
 
 bool tk_is_common_load(const tk_func *f, const tk_op *op) {
-    if (op->code != TK_OP_LOAD || op->at.masked || op->at.other) {
+    if (op->code != TK_OP_LOAD || op->at.other) {
         return false;
     }
+    const uint32_t places = 1 + tk_value_type(f, op->opnd[0])->rank; // with the tensor; then a mask
     for (uint32_t i = 0; i < op->nopnd; i++) {
-        if (!is_alike(f, op->opnd[i], 0)) {
+        const bool is_line = i == 0 || i >= places || tk_value_type(f, op->opnd[i])->rank == 0;
+        if (!is_line || !is_alike(f, op->opnd[i], 0)) {
             return false;
         }
     }

@@ -179,3 +179,18 @@ LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValue
     return tk_dtype_is_float(to) ? int_to_float(e, from, to, x)
                                  : tk_ll_resize(e, x, tk_dtype_bits(to), tk_dtype_is_signed(from));
 }
+
+// A bf16 is the upper half of an f32. In integers, so that one which is half of a word that was
+// read takes one operation, as a shift or a mask of that. A fence keeps the result a float
+// (llvm_guarded.c).
+static LLVMValueRef bf16_to_f32(tk_emit *e, LLVMValueRef x) {
+    LLVMValueRef code = tk_ll_bits(e, x, tk_ll_int(e, 16));
+    LLVMValueRef f = tk_ll_bits(e, tk_ll_shl(e, tk_ll_resize(e, code, 32, false), 16), type_f32(e));
+    return LLVMIsConstant(f)
+               ? f
+               : tk_emit_intrinsic(e, "llvm.arithmetic.fence.f32", type_f32(e), 1, &f);
+}
+
+LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
+    return from == TK_BF16 && to == TK_F32 ? bf16_to_f32(e, x) : tk_emit_cast_elem(e, from, to, x);
+}

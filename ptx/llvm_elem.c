@@ -6,6 +6,7 @@
 // the type, LLVM finds that it gives the same. What expands into several operations (the remainder
 // of floats, functions with an error bound) was expanded by an earlier pass; what is left of it
 // here is the hardware's approximation.
+#include "lower/known.h"
 #include "ptx/llvm_across.h"
 
 static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
@@ -458,11 +459,16 @@ void tk_emit_elementwise_op(tk_emit *e, tk_op *op) {
     LLVMValueRef *out = tk_emit_new(e, op->res[0]);
     for (uint32_t r = 0; r < n; r++) {
         LLVMValueRef arg[3] = {NULL, NULL, NULL};
+        const tk_known known = tk_known_mask(e->axis, op, r);
+        if (known != TK_KNOWN_NOT) {
+            out[r] = LLVMConstInt(tk_ll_int(e, 1), known == TK_KNOWN_TRUE, 0);
+            continue;
+        }
         for (uint32_t i = 0; i < op->nopnd; i++) {
             arg[i] = x[i][r];
         }
         out[r] = info->elementwise        ? tk_emit_elem(e, info->num, from, op->fast, arg)
-                 : op->code == TK_OP_CAST ? tk_emit_cast_elem(e, from, to, arg[0])
+                 : op->code == TK_OP_CAST ? tk_emit_cast_asked(e, from, to, arg[0])
                                           : bitcast(e, to, arg[0]);
     }
 }

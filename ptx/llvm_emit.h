@@ -173,6 +173,9 @@ LLVMValueRef tk_emit_shuffle_xor(tk_emit *e, LLVMValueRef x,
 LLVMValueRef tk_emit_elem(tk_emit *e, tk_numop op, tk_dtype t, unsigned fast,
                           const LLVMValueRef *arg);
 LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
+// The same for a cast that the program has, rather than one that an operation in f32 needs: of a
+// bf16 that is half of a word it is one operation.
+LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
 
 // ---- Ops: one function a family; each fills the results of op. What cannot be run is refused with
 // tk_emit_refuse.

@@ -6,6 +6,7 @@
 // each tested, and not at all where it begins beyond the end. What is known to hold is not tested,
 // and code for what cannot happen is not made.
 #include "lower/views.h"
+#include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
 
 // Memory elements of a vector, or the one element.
@@ -26,15 +27,48 @@ static LLVMValueRef gather(tk_emit *e, const tk_emit_view *v, const LLVMValueRef
     return all;
 }
 
+// A vector as it is moved. Elements of 16 bits are halves of words, so that a cast of one finds the
+// word (llvm_cast.c).
+static LLVMTypeRef moved_type(tk_emit *e, const tk_emit_view *v, uint32_t n) {
+    LLVMTypeRef word = tk_ll_int(e, 32);
+    return n == 1 || tk_dtype_size(v->dtype) != 2 ? group_type(e, v, n)
+           : n == 2                               ? word
+                                                  : LLVMVectorType(word, n / 2);
+}
+
+static LLVMValueRef as_moved(tk_emit *e, const tk_emit_view *v, LLVMValueRef all, uint32_t n) {
+    return tk_ll_bits(e, all, moved_type(e, v, n));
+}
+
+static LLVMValueRef element_in(tk_emit *e, const tk_emit_view *v, LLVMValueRef all, uint32_t i,
+                               uint32_t n) {
+    if (tk_dtype_size(v->dtype) != 2) {
+        return LLVMBuildExtractElement(e->b, all, tk_emit_i32(e, i), "");
+    }
+    LLVMValueRef w = n > 2 ? LLVMBuildExtractElement(e->b, all, tk_emit_i32(e, i / 2), "") : all;
+    w = tk_ll_resize(e, i % 2 ? tk_ll_shr(e, w, 16) : w, 16, false);
+    return tk_ll_bits(e, w, tk_emit_mem_type(e, v->dtype));
+}
+
 static void scatter(tk_emit *e, const tk_emit_view *v, LLVMValueRef all, LLVMValueRef *out,
                     uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        LLVMValueRef x = n > 1 ? LLVMBuildExtractElement(e->b, all, tk_emit_i32(e, i), "") : all;
+        LLVMValueRef x = n > 1 ? element_in(e, v, all, i, n) : all;
         out[i] = tk_emit_from_mem(e, v->dtype, x);
     }
 }
 
 static LLVMValueRef masked(const LLVMValueRef *mask, uint32_t r) { return mask ? mask[r] : NULL; }
+
+// Whether n registers of a mask are known to be `value`, as those of a tile's padding are.
+static bool known(const LLVMValueRef *mask, uint32_t r, uint32_t n, bool value) {
+    for (uint32_t i = r; i < r + n; i++) {
+        if (!LLVMIsAConstantInt(mask[i]) || LLVMConstIntGetZExtValue(mask[i]) != value) {
+            return false;
+        }
+    }
+    return true;
+}
 
 // What must hold for a vector to be moved at once.
 static LLVMValueRef at_once(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
@@ -65,23 +99,26 @@ static tk_emit_place element_of(const tk_emit_view *v, tk_emit_place p, uint32_t
 
 static LLVMValueRef read(tk_emit *e, const tk_emit_view *v, LLVMValueRef cond, tk_emit_place p,
                          uint32_t n, LLVMValueRef outside) {
-    return tk_emit_guarded_read(e, cond, p, group_type(e, v, n),
+    return tk_emit_guarded_read(e, cond, p, moved_type(e, v, n),
                                 (unsigned)(n * tk_dtype_size(v->dtype)), outside);
 }
 
 // The elements of a vector that is cut, one by one.
 static LLVMValueRef load_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
                              uint32_t r, tk_emit_place p, LLVMValueRef outside) {
+    const uint32_t n = v->plan.vec;
+    LLVMValueRef whole = as_moved(e, v, outside, n);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
     tk_emit_cond c = tk_emit_if(e, tk_emit_view_begun(e, v, r));
     LLVMValueRef all = outside;
-    for (uint32_t i = 0; i < v->plan.vec; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         LLVMValueRef k = tk_emit_i32(e, i);
         LLVMValueRef in = tk_emit_view_inside(e, v, r + i, 1, masked(mask, r + i));
         LLVMValueRef x =
             read(e, v, in, element_of(v, p, i), 1, LLVMBuildExtractElement(e->b, outside, k, ""));
         all = LLVMBuildInsertElement(e->b, all, x, k, "");
     }
+    all = as_moved(e, v, all, n);
     LLVMBasicBlockRef after = LLVMGetInsertBlock(e->b);
     tk_emit_end(e, &c);
     if (!c.end) { // always
@@ -89,21 +126,20 @@ static LLVMValueRef load_cut(tk_emit *e, const tk_emit_view *v, const LLVMValueR
     }
     LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(all), "");
     LLVMAddIncoming(phi, &all, &after, 1);
-    LLVMAddIncoming(phi, &outside, &before, 1);
+    LLVMAddIncoming(phi, &whole, &before, 1);
     return phi;
 }
 
-// A vector as it is in memory.
 static LLVMValueRef load_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
                                const LLVMValueRef *other, uint32_t r) {
     uint32_t n = v->plan.vec;
     LLVMValueRef outside = other ? gather(e, v, other + r, n) : LLVMConstNull(group_type(e, v, n));
     tk_emit_place p = tk_emit_view_place(e, v, r); // before any branch: parts are shared
     if (!may_be_cut(v, mask != NULL)) {
-        return read(e, v, at_once(e, v, mask, r), p, n, outside);
+        return read(e, v, at_once(e, v, mask, r), p, n, as_moved(e, v, outside, n));
     }
     tk_emit_cond c = tk_emit_if(e, at_once(e, v, mask, r));
-    LLVMValueRef x[2] = {read(e, v, NULL, p, n, outside), NULL};
+    LLVMValueRef x[2] = {read(e, v, NULL, p, n, NULL), NULL};
     LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b), NULL};
     tk_emit_else(e, &c);
     x[1] = load_cut(e, v, mask, r, p, outside);
@@ -114,15 +150,28 @@ static LLVMValueRef load_group(tk_emit *e, const tk_emit_view *v, const LLVMValu
     return phi;
 }
 
+static LLVMValueRef load_known(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
+                               const LLVMValueRef *other, uint32_t r) {
+    const uint32_t n = v->plan.vec;
+    if (mask && known(mask, r, n, false)) {
+        return as_moved(e, v,
+                        other ? gather(e, v, other + r, n) : LLVMConstNull(group_type(e, v, n)), n);
+    }
+    return load_group(e, v, mask && known(mask, r, n, true) ? NULL : mask, other, r);
+}
+
 enum { SEVERAL = 8 }; // vectors that are tested together
 
 // How many registers from r on are tested together first, as vectors among them may be cut: where
 // all are inside, as nearly everywhere, nothing else is tested. 0: that cannot be.
-static uint32_t together(tk_emit *e, const tk_emit_view *v, bool has_mask, uint32_t r,
+static uint32_t together(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask, uint32_t r,
                          LLVMValueRef *all) {
     const uint32_t regs = v->l ? 1U << v->l->regs : 1, some = SEVERAL * v->plan.vec;
-    const uint32_t n = regs - r < some ? regs - r : some;
-    const bool worth = n > v->plan.vec && !has_mask && v->plan.aligned && may_be_cut(v, false);
+    uint32_t n = regs - r < some ? regs - r : some;
+    while (mask && n && !known(mask, r, n, true)) {
+        n /= 2; // what is left over may be where rows end
+    }
+    const bool worth = n > v->plan.vec && v->plan.aligned && may_be_cut(v, false);
     *all = worth ? tk_emit_view_all_inside(e, v, r, n) : NULL;
     return *all ? n : 0;
 }
@@ -186,12 +235,12 @@ static void load(tk_emit *e, const tk_op *op) {
     }
     for (uint32_t r = 0, n; r < 1U << v.l->regs; r += n) {
         LLVMValueRef all;
-        n = together(e, &v, mask != NULL, r, &all);
+        n = together(e, &v, mask, r, &all);
         if (n) {
             load_several(e, &v, other, r, n, all, out);
         } else {
             n = v.plan.vec;
-            scatter(e, &v, load_group(e, &v, mask, other, r), out + r, n);
+            scatter(e, &v, load_known(e, &v, mask, other, r), out + r, n);
         }
     }
 }
@@ -228,6 +277,14 @@ static void store_group(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *m
     tk_emit_end(e, &c);
 }
 
+static void store_known(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *mask,
+                        const LLVMValueRef *x, uint32_t r) {
+    const uint32_t n = v->plan.vec;
+    if (!mask || !known(mask, r, n, false)) {
+        store_group(e, v, mask && known(mask, r, n, true) ? NULL : mask, x, r);
+    }
+}
+
 static void store_several(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, uint32_t r,
                           uint32_t n, LLVMValueRef all) {
     tk_emit_place p[SEVERAL];
@@ -255,12 +312,12 @@ static void store(tk_emit *e, const tk_op *op) {
     tk_emit_cond own = tk_emit_if(e, tk_emit_view_owner(e, &v));
     for (uint32_t r = 0, n; r < (v.l ? 1U << v.l->regs : 1U); r += n) {
         LLVMValueRef all;
-        n = together(e, &v, mask != NULL, r, &all);
+        n = together(e, &v, mask, r, &all);
         if (n) {
             store_several(e, &v, x, r, n, all);
         } else {
             n = v.plan.vec;
-            store_group(e, &v, mask, x, r);
+            store_known(e, &v, mask, x, r);
         }
     }
     tk_emit_end(e, &own);

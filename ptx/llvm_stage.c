@@ -117,7 +117,7 @@ static stage stage_of(tk_emit *e, const tk_op *op) {
     s.size = (unsigned)tk_dtype_size(t->dtype);
     const uint32_t last = s.v.rank - 1;
     LLVMValueRef room = tk_ll_sub(e, e->tensor[s.v.param].dim[last], s.v.start[last]);
-    s.inside = s.v.plan.high[last] ? within(e, room, s.plan.extent) : tk_emit_i32(e, s.plan.extent);
+    s.inside = s.v.plan.high[last] ? within(e, room, s.plan.limit) : tk_emit_i32(e, s.plan.limit);
     s.bytes = tk_ll_mul(e, s.inside, tk_emit_i32(e, s.size));
     count_rows(&s);
     place(&s);
@@ -200,24 +200,43 @@ static void copy_ends(const stage *s, const run *r, LLVMValueRef member, const c
     tk_emit_end(e, &c);
 }
 
+// Which runs a thread takes part in: `n` from `first` on, `1 << log_teams` apart, as `member` of a
+// team of `1 << log_team`.
+typedef struct share {
+    LLVMValueRef bytes, n, first, log_teams, member, log_team;
+} share;
+
+// Where one thread copies a run, teams are warps: one run is the first warp's, and the others have
+// nothing to do.
+static share share_of(const stage *s, bool bulk) {
+    tk_emit *e = s->e;
+    const unsigned log_warps = (unsigned)__builtin_ctz(e->warps);
+    LLVMValueRef zero = tk_emit_i32(e, 0), one = tk_emit_i32(e, 1), all = s->touch;
+    share x = {.first = e->warp, .member = e->lane};
+    x.bytes = tk_ll_sel(e, all, s->together, s->bytes);
+    x.n = tk_ll_sel(e, all, least(e, s->rows, one), s->rows);
+    x.log_team = tk_emit_i32(e, 5);
+    x.log_teams = tk_emit_i32(e, log_warps);
+    if (!bulk) {
+        x.first = tk_ll_sel(e, all, zero, x.first);
+        x.member = tk_ll_sel(e, all, e->tid, x.member);
+        x.log_team = tk_ll_sel(e, all, tk_emit_i32(e, 5 + log_warps), x.log_team);
+        x.log_teams = tk_ll_sel(e, all, zero, x.log_teams);
+    }
+    return x;
+}
+
 // All rows that are inside, by all threads of the program.
 static void copy_rows(const stage *s, const copier *copy) {
     tk_emit *e = s->e;
-    const unsigned log_warps = (unsigned)__builtin_ctz(e->warps);
-    LLVMValueRef zero = tk_emit_i32(e, 0), one = tk_emit_i32(e, 1);
-    LLVMValueRef touch = s->touch, bytes = tk_ll_sel(e, touch, s->together, s->bytes);
-    LLVMValueRef n = tk_ll_sel(e, touch, one, s->rows);
-    LLVMValueRef member = tk_ll_sel(e, touch, e->tid, e->lane);
-    LLVMValueRef log_team = tk_ll_sel(e, touch, tk_emit_i32(e, 5 + log_warps), tk_emit_i32(e, 5));
-    LLVMValueRef first = tk_ll_sel(e, touch, zero, e->warp);
-    LLVMValueRef log_teams = tk_ll_sel(e, touch, zero, tk_emit_i32(e, log_warps));
-    LLVMValueRef teams = LLVMBuildShl(e->b, one, log_teams, "");
-    LLVMValueRef left = tk_ll_add(e, tk_ll_sub(e, n, first), tk_ll_sub(e, teams, one));
-    tk_emit_loop loop = tk_emit_for(e, LLVMBuildAShr(e->b, left, log_teams, ""));
-    LLVMValueRef i = tk_ll_add(e, first, LLVMBuildShl(e->b, loop.i, log_teams, ""));
-    run r = run_of(s, i, bytes);
-    copy_pieces(s, &r, member, log_team, copy);
-    copy_ends(s, &r, member, copy);
+    const share x = share_of(s, copy->bulk != NULL);
+    LLVMValueRef one = tk_emit_i32(e, 1), teams = LLVMBuildShl(e->b, one, x.log_teams, "");
+    LLVMValueRef left = tk_ll_add(e, tk_ll_sub(e, x.n, x.first), tk_ll_sub(e, teams, one));
+    tk_emit_loop loop = tk_emit_for(e, LLVMBuildAShr(e->b, left, x.log_teams, ""));
+    LLVMValueRef i = tk_ll_add(e, x.first, LLVMBuildShl(e->b, loop.i, x.log_teams, ""));
+    run r = run_of(s, i, x.bytes);
+    copy_pieces(s, &r, x.member, x.log_team, copy);
+    copy_ends(s, &r, x.member, copy);
     tk_emit_for_end_short(e, &loop);
 }
 
@@ -338,47 +357,68 @@ typedef struct staged_load {
     LLVMValueRef *out;
 } staged_load;
 
+static bool is_live(const group *g, uint32_t i) { return g->of.live >> i & 1; }
+
 static void take_all(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
     for (uint32_t i = 0; i < g->of.n; i++) {
-        x[i] = LLVMBuildLoad2(s->e->b, l->type, pointer_to(s, &g->x[i]), "");
-        LLVMSetAlignment(x[i], s->size);
+        if (is_live(g, i)) {
+            x[i] = LLVMBuildLoad2(s->e->b, l->type, pointer_to(s, &g->x[i]), "");
+            LLVMSetAlignment(x[i], s->size);
+        }
     }
+}
+
+static LLVMValueRef outside(const stage *s, const staged_load *l, uint32_t r) {
+    return l->other ? tk_emit_to_mem(s->e, s->v.dtype, l->other[r]) : LLVMConstNull(l->type);
 }
 
 static void take_inside(const stage *s, const group *g, const staged_load *l, LLVMValueRef *x) {
     tk_emit *e = s->e;
     for (uint32_t i = 0; i < g->of.n; i++) {
         const uint32_t r = g->of.from + i;
-        LLVMValueRef other =
-            l->other ? tk_emit_to_mem(e, s->v.dtype, l->other[r]) : LLVMConstNull(l->type);
-        LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
-        in = tk_emit_and(e, in, l->mask ? l->mask[r] : NULL);
-        x[i] = tk_emit_guarded_read(e, in, g->x[i].at, l->type, s->size, other);
+        LLVMValueRef other = outside(s, l, r);
+        if (is_live(g, i)) {
+            LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
+            in = tk_emit_and(e, in, l->mask ? l->mask[r] : NULL);
+            x[i] = tk_emit_guarded_read(e, in, g->x[i].at, l->type, s->size, other);
+        }
+    }
+}
+
+static void take_live(const stage *s, const group *g, const staged_load *l, LLVMValueRef *out) {
+    tk_emit *e = s->e;
+    LLVMValueRef x[2][GROUP];
+    LLVMBasicBlockRef from[2];
+    if (l->mask || !g->of.in_row) {
+        take_inside(s, g, l, out);
+        return;
+    }
+    tk_emit_cond c = tk_emit_if(e, is_inside(s, &g->x[0], g->of.last));
+    take_all(s, g, l, x[0]);
+    from[0] = LLVMGetInsertBlock(e->b);
+    tk_emit_else(e, &c);
+    take_inside(s, g, l, x[1]);
+    from[1] = LLVMGetInsertBlock(e->b);
+    tk_emit_end(e, &c);
+    for (uint32_t i = 0; i < g->of.n; i++) {
+        if (is_live(g, i)) {
+            LLVMValueRef both[2] = {x[0][i], x[1][i]};
+            out[i] = LLVMBuildPhi(e->b, l->type, "");
+            LLVMAddIncoming(out[i], both, from, 2);
+        }
     }
 }
 
 static void take(const stage *s, const group *g, const staged_load *l) {
     tk_emit *e = s->e;
-    LLVMValueRef x[2][GROUP];
-    LLVMBasicBlockRef from[2];
-    if (l->mask || !g->of.in_row) {
-        take_inside(s, g, l, x[0]);
-    } else {
-        tk_emit_cond c = tk_emit_if(e, is_inside(s, &g->x[0], g->of.last));
-        take_all(s, g, l, x[0]);
-        from[0] = LLVMGetInsertBlock(e->b);
-        tk_emit_else(e, &c);
-        take_inside(s, g, l, x[1]);
-        from[1] = LLVMGetInsertBlock(e->b);
-        tk_emit_end(e, &c);
-        for (uint32_t i = 0; i < g->of.n; i++) {
-            LLVMValueRef both[2] = {x[0][i], x[1][i]};
-            x[0][i] = LLVMBuildPhi(e->b, l->type, "");
-            LLVMAddIncoming(x[0][i], both, from, 2);
-        }
+    LLVMValueRef x[GROUP];
+    if (g->of.live) {
+        take_live(s, g, l, x);
     }
     for (uint32_t i = 0; i < g->of.n; i++) {
-        l->out[g->of.from + i] = tk_emit_from_mem(e, s->v.dtype, x[0][i]);
+        const uint32_t r = g->of.from + i;
+        x[i] = is_live(g, i) ? x[i] : outside(s, l, r);
+        l->out[r] = tk_emit_from_mem(e, s->v.dtype, x[i]);
     }
 }
 
@@ -387,6 +427,7 @@ void tk_emit_staged_load(tk_emit *e, const tk_op *op) {
     uint32_t next = 1 + s.v.rank;
     staged_load l = {.type = tk_emit_mem_type(e, s.v.dtype)};
     l.mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
+    l.mask = s.plan.bounded ? NULL : l.mask;
     l.other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
     if (tk_stage_is_bulk(e->target, op)) {
         bulk_in(&s);
@@ -416,16 +457,23 @@ static void copy_out(const stage *s, LLVMValueRef global, LLVMValueRef shared, u
 
 static void put(const stage *s, const group *g, const LLVMValueRef *x) {
     tk_emit *e = s->e;
+    if (!g->of.live) {
+        return;
+    }
     tk_emit_cond c = tk_emit_if(e, g->of.in_row ? is_inside(s, &g->x[0], g->of.last)
                                                 : LLVMConstInt(tk_ll_int(e, 1), 0, 0));
     for (uint32_t i = 0; i < g->of.n && g->of.in_row; i++) {
-        LLVMValueRef to = pointer_to(s, &g->x[i]);
-        LLVMSetAlignment(LLVMBuildStore(e->b, x[i], to), s->size);
+        if (is_live(g, i)) {
+            LLVMValueRef to = pointer_to(s, &g->x[i]);
+            LLVMSetAlignment(LLVMBuildStore(e->b, x[i], to), s->size);
+        }
     }
     tk_emit_else(e, &c);
     for (uint32_t i = 0; i < g->of.n; i++) {
         LLVMValueRef in = is_inside(s, &g->x[i], g->x[i].column);
-        tk_emit_guarded_write(e, in, g->x[i].at, x[i], s->size);
+        if (is_live(g, i)) {
+            tk_emit_guarded_write(e, in, g->x[i].at, x[i], s->size);
+        }
     }
     tk_emit_end(e, &c);
 }

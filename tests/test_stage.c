@@ -113,8 +113,20 @@ Test(stage, masks_of_stores) {
            "  %b = or %l, %a : bool[16]\n  %k = reshape %b : bool[16, 1]\n"
            "  %m = broadcast %k : bool[16, 256]\n" MASKED,
            UNIT, 0, why);
+    // Columns below a constant, as those of a tile's padding.
     expect("  %g = iota : i32[256]\n  %f = broadcast %four : i32[256]\n"
            "  %l = lt %g, %f : bool[256]\n  %m = broadcast %l : bool[16, 256]\n" MASKED,
+           UNIT, 16, NULL);
+    expect("  %g = iota : i32[256]\n  %f = broadcast %four : i32[256]\n"
+           "  %a = lt %g, %f : bool[256]\n  %b = broadcast %a : bool[16, 256]\n"
+           "  %l = lt %d, %r : bool[16]\n  %k = reshape %l : bool[16, 1]\n"
+           "  %q = broadcast %k : bool[16, 256]\n  %m = and %q, %b : bool[16, 256]\n" MASKED,
+           UNIT, 16, NULL);
+    expect("  %g = iota : i32[256]\n  %f = broadcast %i : i32[256]\n"
+           "  %l = lt %g, %f : bool[256]\n  %m = broadcast %l : bool[16, 256]\n" MASKED,
+           UNIT, 0, why);
+    expect("  %g = iota : i32[256]\n  %f = broadcast %four : i32[256]\n"
+           "  %l = lt %f, %g : bool[256]\n  %m = broadcast %l : bool[16, 256]\n" MASKED,
            UNIT, 0, why);
     expect("  %m = const true : bool[256]\n  %v = const 1.0 : f16[256]\n"
            "  store %y[%i, %z +: 256] = %v mask %m\n",
@@ -226,7 +238,8 @@ static void layout(unsigned rank, int64_t a, int64_t b, unsigned warps) {
         const tk_layout l = tk_layout_rows(rank, dim, order, vec, warps);
         cr_expect(tk_layout_ok(&l, &why), "%lldx%lld, %u warps: %s", (long long)a, (long long)b,
                   1U << warps, why);
-        const tk_stage_plan p = {.axis = rank - 1, .rows = rank == 2 ? a : 1};
+        const tk_stage_plan p = {
+            .axis = rank - 1, .rows = rank == 2 ? a : 1, .limit = rank == 2 ? b : a};
         uint32_t seen = 0;
         for (uint32_t r = 0; r < 1U << l.regs; r += TK_STAGE_GROUP) {
             const tk_stage_group g = tk_stage_group_of(&p, &l, r);
