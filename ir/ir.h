@@ -115,9 +115,12 @@ typedef struct tk_attrs {
     int64_t pipeline, unroll;
     int64_t
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
-    int64_t slots;                     // ring
-    int64_t producers;                 // partition: warps
-    tk_how how;                        // fetch
+    int64_t slots;     // ring
+    int64_t producers; // partition: warps
+    tk_how how;        // fetch
+    int64_t hold;      // load: the first so many iterations of its loop leave their tiles in shared
+                       // memory, each thread its own elements (ir/hold.h); 0: none do
+    int64_t held;      // load: takes what the load with that number left, from 1 on; 0: none
     int64_t index[TK_MAX_TENSOR_RANK]; // load, store, atomics: per dimension 0 scalar, n > 0 range,
                                        // -1 tile
     const char *text;                  // assert, print (NULL: none)
@@ -155,6 +158,8 @@ enum { // bits of tk_op_attrs
     TK_A_HOW = 8388608,
     TK_A_PRODUCERS = 16777216,
     TK_A_UNIT = 33554432,
+    TK_A_HOLD = 67108864,
+    TK_A_HELD = 134217728,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -110,7 +110,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_DOT:
         return TK_A_PRECISION | TK_A_UNIT | SHARED;
     case TK_OP_LOAD:
-        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | SHARED;
+        return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | TK_A_HOLD | TK_A_HELD | SHARED;
     case TK_OP_STORE:
         return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
     case TK_OP_RING:

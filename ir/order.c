@@ -84,7 +84,8 @@ tk_uses tk_uses_of(tk_arena *a, const tk_func *f, const tk_op *op) {
     for (uint32_t i = 0; i < op->nreg && tk_op_info(op->code)->effect == TK_FX_PURE; i++) {
         use_in_combine(&c, op->reg[i]);
     }
-    const uint64_t bytes = tk_scratch_bytes(f, op);
+    // What a load holds is in nobody else's way (ir/verify_hold.c).
+    const uint64_t bytes = op->at.hold ? 0 : tk_scratch_bytes(f, op);
     if (bytes == 0) {
         return (tk_uses){
             .waits = op->code == TK_OP_BARRIER, .nfirst = c.first.n, .first = c.first.at};

@@ -312,6 +312,10 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         }
         o->at.how = (tk_how)i;
         return true;
+    case TK_A_HOLD:
+        return tk_irp_int(p, &o->at.hold);
+    case TK_A_HELD:
+        return tk_irp_int(p, &o->at.held);
     case TK_A_TEXT:
         return text(p, o);
     case TK_A_PRECISION:
@@ -368,6 +372,8 @@ static unsigned attr_named(const char *name) {
                {"slots", TK_A_SLOTS},
                {"producers", TK_A_PRODUCERS},
                {"how", TK_A_HOW},
+               {"hold", TK_A_HOLD},
+               {"held", TK_A_HELD},
                {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {

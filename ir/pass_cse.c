@@ -74,6 +74,7 @@ static bool same_attrs(const tk_op *x, const tk_op *y) {
            (!(has & TK_A_MASKED) || a->masked == b->masked) &&
            (!(has & TK_A_OTHER) || a->other == b->other) &&
            (!(has & TK_A_STAGED) || a->staged == b->staged) &&
+           (!(has & TK_A_HOLD) || (a->hold == b->hold && a->held == b->held)) &&
            (!(has & TK_A_PRECISION) || a->precision == b->precision) &&
            (!(has & TK_A_UNIT) || a->unit == b->unit) &&
            (!(has & TK_A_INDEX) || memcmp(a->index, b->index, sizeof a->index) == 0);

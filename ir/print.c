@@ -227,6 +227,8 @@ static void attrs(printer *p, const tk_op *op) {
     int_attr(p, "slots", has & TK_A_SLOTS ? at->slots : 0, 0);
     word_attr(p, "how", &tk_words_how, has & TK_A_HOW ? at->how : 0);
     int_attr(p, "staged", has & TK_A_STAGED ? at->staged : 0, 0);
+    int_attr(p, "hold", has & TK_A_HOLD ? at->hold : 0, 0);
+    int_attr(p, "held", has & TK_A_HELD ? at->held : 0, 0);
     int_attr(p, "shared", has & TK_A_SHARED ? at->shared : -1, -1);
     if ((has & TK_A_TEXT) && at->text) {
         tk_buf_str(p->out, " text=");

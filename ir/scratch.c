@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How ops work across threads. See scratch.h.
 #include "ir/scratch.h"
+#include "ir/hold.h"
 #include "ir/matrix.h"
 #include "ir/move.h"
 
@@ -358,6 +359,15 @@ static void load(planner *p) {
     const tk_type *t = tk_value_type(p->f, p->op->res[0]);
     if (p->op->at.staged) {
         staged(p, t);
+        return;
+    }
+    if (p->op->at.hold) {
+        parts(p, 1);
+        if (p->s.part) {
+            p->s.part[0] = 0;
+        }
+        p->s.nparts = 1;
+        p->s.bytes = (uint64_t)p->op->at.hold * tk_held_bytes(p->f, p->op);
         return;
     }
     if (t->rank == 0 && opnd_type(p, 0)->access != TK_IN) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier's rules for what touches tensors (load, store, atomics) and for calls.
+#include "ir/hold.h"
 #include "ir/verify_internal.h"
 
 #include <string.h>
@@ -144,6 +145,22 @@ static bool fetch(tk_verifier *v, const tk_type *tensor) {
     return tk_vneed(v, ring && ring->code == TK_OP_RING, "the last operand is no ring");
 }
 
+// Above the tile level; the pairs, verify_hold.c.
+static bool held(tk_verifier *v, const tk_type *tensor, const tk_type *view) {
+    const tk_op *op = v->op, *loop = op->in->owner;
+    if (!op->at.hold && !op->at.held) {
+        return true;
+    }
+    return tk_vneed(v, v->m->level != TK_LEVEL_TILE, "a tile is held at level tile") &&
+           tk_vneed(v, op->at.hold >= 0 && op->at.hold <= TK_MOST_HELD, "%lld iterations are held",
+                    (long long)op->at.hold) &&
+           tk_vneed(v, !op->at.hold || !op->at.held, "it holds what it takes") &&
+           tk_vneed(v,
+                    view->rank > 0 && tensor->access == TK_IN && !op->at.staged && !op->at.masked,
+                    "only a tile without a mask of an in tensor is held") &&
+           tk_vneed(v, loop && loop->code == TK_OP_FOR, "what is held is not read by a loop");
+}
+
 static bool access(tk_verifier *v) {
     const tk_op *op = v->op;
     bool masked = op->at.masked, other = op->code == TK_OP_LOAD && op->at.other;
@@ -156,7 +173,7 @@ static bool access(tk_verifier *v) {
     uint32_t k = 1u + tensor->rank;
     if (!tk_vneed(v, op->nopnd == k + values + masked + other, "%u operands", op->nopnd) ||
         !access_fits(v, tensor) || !view_type(v, tensor, &view) || !staged(v, view) ||
-        (op->code == TK_OP_FETCH && !fetch(v, tensor))) {
+        !held(v, tensor, view) || (op->code == TK_OP_FETCH && !fetch(v, tensor))) {
         return false;
     }
     for (uint32_t i = 0; i < values; i++) {

@@ -17,6 +17,9 @@
 //
 // A ring has its bytes until it is last used, and no op there may have any of them. What comes
 // behind may. Rings, and what runs while one is in use, are placed before all others.
+//
+// What a load holds for another loop is its alone for the whole kernel, and comes behind all
+// others.
 #include "lower/lower.h"
 #include "lower/pending.h"
 
@@ -30,6 +33,7 @@ typedef struct area {
     int64_t align;
     bool placed;
     uint32_t order;
+    bool holds; // tiles for another loop: nothing else may be there (ir/hold.h)
     TK_VEC(struct area *) meets;
     TK_VEC(struct area *) apart; // must be, as one is a ring that lives while the other runs
 } area;
@@ -67,6 +71,7 @@ static void collect(void *user, tk_op *op) {
         x->bytes = (int64_t)scratch.bytes;
         x->align = scratch.align;
         x->order = s->all.n;
+        x->holds = op->at.hold > 0;
         tk_vec_push(s->c->scratch, &s->all, x);
     }
 }
@@ -224,7 +229,18 @@ static void place(area *x, int64_t most) {
 
 static int larger_first(const void *x, const void *y) {
     const area *a = *(area *const *)x, *b = *(area *const *)y;
+    if (a->holds != b->holds) {
+        return a->holds ? 1 : -1;
+    }
     return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->order > b->order ? 1 : -1;
+}
+
+static int64_t all_held(const share *s) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        bytes += s->all.at[i]->holds ? s->all.at[i]->bytes : 0;
+    }
+    return bytes;
 }
 
 static bool fits(share *s, const area *x, int64_t bytes, const tk_target *t) {
@@ -243,7 +259,9 @@ static void give_places(share *s, int64_t most) {
     tk_module *m = s->f->module;
     for (uint32_t i = 0; i < s->all.n; i++) {
         area *x = s->all.at[i];
-        if (!x->placed) {
+        if (x->holds) {
+            x->at = aligned(x, m->shared);
+        } else if (!x->placed) {
             place(x, most);
         }
         x->op->at.shared = x->at;
@@ -263,18 +281,20 @@ static void function(share *s, const tk_target *t) {
     (void)tk_barriers_needed(s->c->scratch, s->f, &o);
     const int64_t barriers = rings(s);
     qsort(s->all.at, s->all.n, sizeof(area *), larger_first);
-    int64_t least = s->all.at[0]->bytes;
+    const int64_t held = all_held(s);
+    int64_t least = 0;
     for (uint32_t i = 0; i < s->all.n; i++) {
         area *x = s->all.at[i];
         if (x->apart.n > 0) {
             place(x, 0);
-            least = x->at + x->bytes > least ? x->at + x->bytes : least;
         }
-        if (!fits(s, x, x->apart.n ? x->at + x->bytes + barriers : x->bytes, t)) {
+        const int64_t own = x->holds ? 0 : x->apart.n ? x->at + x->bytes + barriers : x->bytes;
+        least = x->holds || x->bytes + x->at < least ? least : x->at + x->bytes;
+        if (!fits(s, x, own + held, t)) {
             return;
         }
     }
-    give_places(s, budget(t, least, s->f->module->attrs.warps));
+    give_places(s, budget(t, least + held, s->f->module->attrs.warps) - held);
     note_total(s);
 }
 

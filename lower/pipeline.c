@@ -37,6 +37,8 @@
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
     PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
          "what was made anew in another layout leaves something behind")                           \
+    PASS(hold, TK_TAKES_LAID, "lets tiles that a loop reads again stay in shared memory",          \
+         "when it is known in which layouts they are; before share, which finds the room")         \
     PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
          "when it is known what moves, and how")                                                   \
     PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \

@@ -12,6 +12,8 @@
 #include "lower/views.h"
 #include "lower/walk.h"
 
+#include <string.h>
+
 enum { SECTOR = 32 };
 
 static tk_note_rec *note(const tk_recorder *r, const tk_op *op, const char *id, tk_verdict verdict,
@@ -41,7 +43,14 @@ static void layout_word(const tk_recorder *r, tk_note_rec *n, const char *name, 
     }
 }
 
+void tk_record_branch(const tk_recorder *r, tk_note_rec *n) {
+    if (r->branch) {
+        tk_note_word_add(&r->f->module->notes, n, "runs", r->branch);
+    }
+}
+
 static void times(const tk_recorder *r, tk_note_rec *n) {
+    tk_record_branch(r, n);
     if (r->times >= 0) {
         number(r, n, "times", r->times);
     } else {
@@ -70,7 +79,7 @@ static void count_across(const tk_recorder *r, const tk_op *op, tk_note_rec *n) 
     }
     const tk_across_count c =
         tk_count_across(scratch, r->f, op, (unsigned)r->f->module->attrs.warps);
-    const double by = r->times > 0 ? r->times : 1;
+    const double by = r->times >= 0 ? r->times : 1;
     times(r, n);
     if (!c.known) {
         tk_note_word_add(&r->f->module->notes, n, "wavefronts", "not counted");
@@ -111,14 +120,15 @@ static amount plus(amount a, double times, const tk_view_count *b) {
                     .shared = plus_requests(a.shared, times, &b->shared)};
 }
 
-// Adds `programs` as this one, over all executions: all but the last are as the first. What the
-// first is.
+// Adds `programs` as this one, over all executions: all but the last are as the first. Those that
+// take their tile from shared memory access no tensor. What the first is.
 static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
                                  double programs, amount *to) {
     const tk_view_count first = tk_count_view(&r->sample, r->x, op, p, r->o->target);
-    const double times = r->times > 1 ? r->times : 1;
-    *to = plus(*to, programs * (times > 1 ? times - 1 : 1), &first);
-    if (times > 1) {
+    const double all = r->times >= 0 ? r->times : 1;
+    const double times = all - (op->at.held ? tk_record_held(r, op) : 0);
+    *to = plus(*to, programs * (all > 1 && times > 0 ? times - 1 : times), &first);
+    if (all > 1 && times > 0) {
         r->sample.last = true;
         const tk_view_count last = tk_count_view(&r->sample, r->x, op, p, r->o->target);
         r->sample.last = false;
@@ -168,7 +178,7 @@ static void add_requests(const tk_recorder *r, tk_note_rec *n, const char *units
 
 static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
                        const requests *all) {
-    if (r->programs >= 0) {
+    if (r->programs >= 0 && !r->branch) {
         number(r, n, "requests by all", all->requests);
         number(r, n, tk_format(r->f->module->notes.arena, "%s by all", units), all->units);
     }
@@ -197,7 +207,7 @@ static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, c
         number(r, n, "conflicts", one->shared.units - one->shared.least);
         add_by_all(r, n, "wavefronts", &all->shared);
     }
-    if (r->o->counts && r->programs >= 0) {
+    if (r->o->counts && r->programs >= 0 && !r->branch) {
         number(r, n, "conflicts by all", all->shared.units - all->shared.least);
         number(r, n, "asynchronous by all", all->async);
         number(r, n, "barriers by all", all->barriers);
@@ -214,7 +224,9 @@ static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
         add_all(r, op, p, r->f->grid ? r->f->grid->last->nopnd : 0, 1, all);
     }
     number(r, n, "moved", one->moved);
-    tk_record_moved(r, op, p->param, one->moved, all->moved);
+    if (!r->branch) {
+        tk_record_moved(r, op, p->param, one->moved, all->moved);
+    }
     if (first.unknown) {
         tk_note_word_add(notes, n, "sectors",
                          tk_format(notes->arena, "not known: %s", first.unknown));
@@ -245,6 +257,9 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     }
     if (op->at.staged || op->code == TK_OP_FETCH) {
         record_staging(r, op, &one, &all);
+    }
+    if (op->at.hold || op->at.held) {
+        tk_record_hold(r, op);
     }
 }
 
@@ -534,6 +549,30 @@ static void record_largest(const tk_recorder *r) {
 
 static void record_region(tk_recorder *r, const tk_region *region);
 
+// When region i of an `if` runs. It is known where the first program and the last take the same
+// side, in the first iterations and in the last.
+static const char *branch_of(tk_recorder *r, const tk_op *op, uint32_t i) {
+    const uint32_t axes = r->f->grid ? r->f->grid->last->nopnd : 0;
+    bool known = true, same = true;
+    tk_const x = {.bits = 0}, first = x;
+    for (unsigned k = 0; k < 4 && known; k++) {
+        for (uint32_t a = 0; a < axes; a++) {
+            const int64_t n = tk_sample_programs_along(&r->sample, a);
+            r->sample.program[a] = k & 1 && n > 0 ? n - 1 : 0;
+        }
+        r->sample.last = k & 2;
+        known = tk_sample_value(&r->sample, op->opnd[0], 0, &x);
+        first = k ? first : x;
+        same = same && x.bits == first.bits;
+    }
+    r->sample.last = false;
+    memset(r->sample.program, 0, sizeof r->sample.program);
+    return !known                      ? "where data or a size that is not known asks for it"
+           : !same                     ? "in some programs or iterations"
+           : (first.bits ? 0 : 1) == i ? NULL
+                                       : "not for these sizes";
+}
+
 static void record_op(tk_recorder *r, const tk_op *op) {
     const double before = r->times, trips = trips_of(r, op);
     const bool combine = op->code == TK_OP_REDUCE_FN || op->code == TK_OP_SCAN_FN;
@@ -550,13 +589,14 @@ static void record_op(tk_recorder *r, const tk_op *op) {
         record_ring(r, op);
     } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
         record_product(r, op);
-    } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged)) {
+    } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged && !op->at.hold)) {
         record_across(r, op);
     }
     if (op->code == TK_OP_BARRIER && !tk_barrier_is_idle(r->f, op, r->x->facts)) {
         tk_note_rec *n = note(r, op, "barrier", TK_NOTE_INFO,
                               "all threads wait, so that memory is used in order");
-        number(r, n, "barriers", r->times > 0 ? r->times : 1);
+        tk_record_branch(r, n);
+        number(r, n, "barriers", r->times >= 0 ? r->times : 1);
     }
     if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
         record_loop(r, op, trips);
@@ -564,7 +604,10 @@ static void record_op(tk_recorder *r, const tk_op *op) {
     tk_record_work(r, op);
     r->times = before < 0 || trips < 0 ? -1 : before * trips;
     for (uint32_t i = 0; i < op->nreg && !combine; i++) {
+        const char *outer = r->branch;
+        r->branch = outer || op->code != TK_OP_IF ? outer : branch_of(r, op, i);
         record_region(r, op->reg[i]);
+        r->branch = outer;
     }
     r->times = before;
 }

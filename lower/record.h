@@ -8,6 +8,7 @@
 //
 //   access       a load, store or atomic: how many elements at once, what is in the way of more,
 //                which bounds are tested; layout; requests and sectors
+//   holding      what a load leaves in shared memory for another loop, or takes
 //   move         elements moved between threads: how, and what the other way would have cost
 //   reduction, scan, across    other work across threads
 //   barrier      where all threads wait, but inside an op

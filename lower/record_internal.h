@@ -18,7 +18,8 @@ typedef struct tk_recorder {
     const tk_axis *x;
     const tk_record_opts *o;
     tk_sample sample;
-    double times; // of the ops at hand in a program; -1: not known
+    double times;       // of the ops at hand in a program; -1: not known
+    const char *branch; // when the ops at hand run; NULL: always. Else they are in no sum
     tk_moved *moved;
     double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64
@@ -27,6 +28,14 @@ typedef struct tk_recorder {
     const tk_op *largest; // makes the tile with most registers of a thread
     uint64_t largest_words;
 } tk_recorder;
+
+// Says of a note's op that it is in a branch that may not run.
+void tk_record_branch(const tk_recorder *r, tk_note_rec *n);
+
+// record_hold.c
+// Executions of a load in a program that leave their tile in shared memory, or take it from there.
+double tk_record_held(tk_recorder *r, const tk_op *op);
+void tk_record_hold(tk_recorder *r, const tk_op *op);
 
 // record_work.c
 void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes, double by_all);

@@ -62,10 +62,10 @@ static double of_f16(const tk_recorder *r, const tk_op *op) {
 
 void tk_record_work(tk_recorder *r, const tk_op *op) {
     if (op->nres == 0 || tk_value_type(r->f, op->res[0])->kind != TK_T_VALUE ||
-        !tk_dtype_is_float(tk_value_type(r->f, op->res[0])->dtype)) {
+        !tk_dtype_is_float(tk_value_type(r->f, op->res[0])->dtype) || r->branch) {
         return;
     }
-    const double n = of_op(r, op) * (r->times > 0 ? r->times : 1);
+    const double n = of_op(r, op) * (r->times >= 0 ? r->times : 1);
     const bool wide = tk_value_type(r->f, op->res[0])->dtype == TK_F64;
     const double by_unit = op->code == TK_OP_DOT && !wide ? of_f16(r, op) : 0;
     *(by_unit > 0 ? &r->matrix : wide ? &r->flops64 : &r->flops) += n;

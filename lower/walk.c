@@ -28,8 +28,7 @@ static bool constant(const tk_func *f, tk_vid v, int64_t *out) {
     return true;
 }
 
-// What the index is at first, and what it grows by; false: the loop is of another kind.
-static bool rises(const tk_func *f, const tk_op *loop, int64_t *from, int64_t *step) {
+bool tk_loop_rises(const tk_func *f, const tk_op *loop, int64_t *from, int64_t *step) {
     return loop->code == TK_OP_FOR && constant(f, loop->opnd[0], from) && *from >= 0 &&
            constant(f, loop->opnd[2], step) && *step > 0;
 }
@@ -76,7 +75,7 @@ static tk_affine argument(const tk_func *f, const tk_op *loop, const tk_irvalue 
     if (of == loop) {
         return (tk_affine){.known = true, .by = 1};
     }
-    if (!rises(f, of, &from, &step) || !constant(f, of->opnd[1], &to) || to <= from) {
+    if (!tk_loop_rises(f, of, &from, &step) || !constant(f, of->opnd[1], &to) || to <= from) {
         return unknown();
     }
     return (tk_affine){.known = true, .lo = from, .hi = from + (to - from - 1) / step * step};
@@ -167,6 +166,47 @@ static void compare(void *user, tk_op *op) {
     s->found = same ? s->load : NULL;
 }
 
+static bool same_index(const tk_func *f, const tk_op *x, const tk_op *y, uint32_t d) {
+    const tk_vid i = x->opnd[1 + d], j = y->opnd[1 + d];
+    const tk_op *of = x->in->owner, *in = y->in->owner;
+    if (x->at.index[d] != y->at.index[d]) {
+        return false;
+    }
+    if (!tk_is_inside(f, of, i) && !tk_is_inside(f, in, j)) {
+        return same_number(f, i, j);
+    }
+    const tk_affine a = tk_affine_of(f, of, i), b = tk_affine_of(f, in, j);
+    return a.known && b.known && a.by == b.by && a.base == b.base && a.lo == a.hi && b.lo == b.hi &&
+           a.lo == b.lo;
+}
+
+static tk_vid outside(const tk_op *load) {
+    return load->at.other ? load->opnd[load->nopnd - 1] : 0;
+}
+
+static bool same_outside(const tk_func *f, const tk_op *x, const tk_op *y) {
+    const tk_vid a = outside(x), b = outside(y);
+    const tk_const *c = a ? tk_value_const(f, a) : NULL, *d = b ? tk_value_const(f, b) : NULL;
+    return a == b || (c && d && tk_const_same(*c, *d));
+}
+
+static bool same_steps(const tk_func *f, const tk_op *x, const tk_op *y) {
+    int64_t from[2], step[2];
+    return tk_loop_rises(f, x, &from[0], &step[0]) && tk_loop_rises(f, y, &from[1], &step[1]) &&
+           from[0] == from[1] && step[0] == step[1];
+}
+
+bool tk_reads_same(const tk_func *f, const tk_op *x, const tk_op *y) {
+    bool same = x->opnd[0] == y->opnd[0] && tk_value_type(f, x->opnd[0])->access == TK_IN &&
+                !x->at.masked && !y->at.masked && same_outside(f, x, y) &&
+                tk_type_eq(tk_value_type(f, x->res[0]), tk_value_type(f, y->res[0])) &&
+                same_steps(f, x->in->owner, y->in->owner);
+    for (uint32_t d = 0; same && d < rank_of(f, x); d++) {
+        same = same_index(f, x, y, d);
+    }
+    return same;
+}
+
 static void each_load(void *user, tk_op *op) {
     seek *s = user;
     if (op->code == TK_OP_LOAD && !s->found && tk_value_type(s->f, op->opnd[0])->access == TK_IN) {
@@ -189,7 +229,7 @@ const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **l
     return NULL;
 }
 
-static bool may_not_run(const tk_op *op) {
+bool tk_may_not_run(const tk_op *op) {
     while (op && op->code != TK_OP_IF) {
         op = op->in->owner;
     }
@@ -199,8 +239,8 @@ static bool may_not_run(const tk_op *op) {
 static void find_twice(void *user, tk_op *op) {
     bool *found = user;
     const tk_op *load;
-    *found = *found ||
-             (op->code == TK_OP_FOR && !may_not_run(op) && tk_read_before(op->in->func, op, &load));
+    *found = *found || (op->code == TK_OP_FOR && !tk_may_not_run(op) &&
+                        tk_read_before(op->in->func, op, &load));
 }
 
 bool tk_reads_twice(const tk_func *f) {
@@ -335,7 +375,7 @@ static void look(void *user, tk_op *op) {
 bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char **why) {
     order s = {.f = f, .loop = loop};
     int64_t from, to;
-    if (!rises(f, loop, &from, &s.step)) {
+    if (!tk_loop_rises(f, loop, &from, &s.step)) {
         s.why = "its index does not rise from a constant by a constant";
     } else if (loop->nres) {
         s.why = "it carries values from one iteration to the next";
@@ -372,7 +412,7 @@ static void count_accesses(void *user, tk_op *op) {
 
 static void shares(void *user, tk_op *op) {
     idle *s = user;
-    s->needed = s->needed || tk_scratch_bytes(s->f, op) > 0;
+    s->needed = s->needed || (tk_scratch_bytes(s->f, op) > 0 && !op->at.hold);
     if (op->code == TK_OP_LOAD) {
         s->needed = s->needed || tk_value_type(s->f, op->opnd[0])->access != TK_IN;
     } else if (op->code == TK_OP_STORE) {

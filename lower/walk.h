@@ -30,6 +30,14 @@ int tk_walked(const tk_func *f, const tk_op *loop, const tk_op *access);
 // the tensor.
 const tk_op *tk_read_before(const tk_func *f, const tk_op *loop, const tk_op **load);
 
+// Whether two loads of tiles, each in the body of its loop, read the same elements, and give the
+// same for what is outside, wherever the indices of the loops are the same; these rise from the
+// same constant by the same. Nothing in the function writes the tensor.
+bool tk_reads_same(const tk_func *f, const tk_op *x, const tk_op *y);
+
+// What the index of a loop is at first, and what it grows by; false: the loop is of another kind.
+bool tk_loop_rises(const tk_func *f, const tk_op *loop, int64_t *from, int64_t *step);
+
 // Whether what any two iterations store are different elements, and none loads what another stores:
 // then they may run in any order. The elements' places are different ones where the last stride of
 // each tensor that is stored to is not 0. If not so, *why says what is in the way.
@@ -39,6 +47,8 @@ bool tk_iterations_independent(const tk_func *f, const tk_op *loop, const char *
 // whose threads share nothing but what it stores to, which nothing else reads or writes. `facts`:
 // one a parameter, NULL: none.
 bool tk_barrier_is_idle(const tk_func *f, const tk_op *barrier, const tk_tensor_facts *facts);
+
+bool tk_may_not_run(const tk_op *op); // it is in a branch of an `if`
 
 // Whether some loop of the function, in no branch of an `if`, reads what a loop before it read.
 bool tk_reads_twice(const tk_func *f);

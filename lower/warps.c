@@ -8,9 +8,9 @@
 // and accumulator are there at the same time, it has 16 elements of any type. bench/NOTES.md has
 // what it is worth.
 //
-// A program that reads again what a loop of it read before lives from the caches, which all that
-// run at once share. So few of them should, with many threads each: such a thread has 16 elements,
-// and there may be twice as many warps as else.
+// A program that reads again what a loop of it read before lives from the shared memory and the
+// caches, which all that run at once share. So few of them should, with many threads each: there
+// may be twice as many warps as else.
 #include "lower/lower.h"
 #include "lower/pad.h"
 #include "lower/walk.h"
@@ -73,7 +73,7 @@ unsigned tk_default_warps(const tk_func *f) {
     extent x = {.elements = 1};
     tk_func_walk((tk_func *)(uintptr_t)f, largest, &x);
     const bool twice = !x.dot && tk_reads_twice(f);
-    const int64_t each = (x.together && !x.dot && !twice ? TOGETHER : ALONE) * LANES;
+    const int64_t each = (x.together && !x.dot ? TOGETHER : ALONE) * LANES;
     unsigned warps = 1;
     while (warps < (twice ? MOST_TWICE : MAX_WARPS) &&
            (warps * each < x.elements || (!x.dot && warps * each * BYTES < x.bytes))) {

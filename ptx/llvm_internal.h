@@ -85,6 +85,11 @@ void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMV
 // Row by row through shared memory (llvm_stage.c).
 void tk_emit_staged_load(tk_emit *e, const tk_op *op);
 void tk_emit_staged_store(tk_emit *e, const tk_op *op);
+// Tiles that shared memory holds for another loop (llvm_hold.c): a load whose results are there
+// leaves them; one takes them, or reads by `read` what nothing holds.
+typedef void tk_emit_reader(tk_emit *e, const tk_op *op, LLVMValueRef *out);
+void tk_emit_hold(tk_emit *e, const tk_op *op);
+void tk_emit_held(tk_emit *e, const tk_op *op, tk_emit_reader *read);
 // i1 of the one thread that acts for a scalar, or the owner of the view's elements; NULL: every
 // thread.
 LLVMValueRef tk_emit_view_owner(tk_emit *e, const tk_emit_view *v);

@@ -222,13 +222,12 @@ static void load_scalar(tk_emit *e, const tk_op *op, const tk_emit_view *v,
     out[0] = tk_emit_fetch(e, op, 0, v->dtype, tk_emit_i32(e, 0));
 }
 
-static void load(tk_emit *e, const tk_op *op) {
+static void read_tile(tk_emit *e, const tk_op *op, LLVMValueRef *out) {
     const tk_type *t = tk_view_type(e->f, op);
     uint32_t next = 1 + tk_value_type(e->f, op->opnd[0])->rank;
     const LLVMValueRef *mask = op->at.masked ? tk_emit_get(e, op->opnd[next++]) : NULL;
     const LLVMValueRef *other = op->at.other ? tk_emit_get(e, op->opnd[next]) : NULL;
     tk_emit_view v = tk_emit_view_make(e, op, t, tk_emit_layout(e, op->res[0]));
-    LLVMValueRef *out = tk_emit_new(e, op->res[0]);
     if (!v.l) {
         load_scalar(e, op, &v, mask, other, out);
         return;
@@ -242,6 +241,17 @@ static void load(tk_emit *e, const tk_op *op) {
             n = v.plan.vec;
             scatter(e, &v, load_known(e, &v, mask, other, r), out + r, n);
         }
+    }
+}
+
+static void load(tk_emit *e, const tk_op *op) {
+    if (op->at.held) {
+        tk_emit_held(e, op, read_tile);
+        return;
+    }
+    read_tile(e, op, tk_emit_new(e, op->res[0]));
+    if (op->at.hold) {
+        tk_emit_hold(e, op);
     }
 }
 

@@ -102,7 +102,9 @@ static void memory_map(tk_buf *b, const explained *x) {
             return;
         }
         if (!any) {
-            tk_buf_str(b, "  shared memory, each part in use while its op runs:\n");
+            tk_buf_str(
+                b,
+                "  shared memory, each part in use while its op runs, or while it holds tiles:\n");
             any = true;
         }
         from = next;
