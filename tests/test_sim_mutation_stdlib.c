@@ -23,7 +23,8 @@ typedef struct shipped {
     unsigned warps;
     tkc_define define[2];
     int64_t x[2], y[2];
-    bool huge; // the first row's numbers are, and a sum of their squares overflows
+    unsigned idle; // of them, that only such tensors need
+    bool huge;     // the first row's numbers are, and a sum of their squares overflows
 } shipped;
 
 static gpu_compile_fn real;
@@ -138,7 +139,7 @@ static void check(const shipped *s) {
     }
     close_kernel(&e);
     unsigned n = barriers, missed = 0, last = 0;
-    cr_expect_gt(n, 0, "%s, %u warps: no barrier", s->kernel, s->warps);
+    cr_expect_gt(n, s->idle, "%s, %u warps: no barrier", s->kernel, s->warps);
     for (deleted = 1; deleted <= n; deleted++) {
         bool caught = false;
         open_kernel(&e, s);
@@ -149,7 +150,7 @@ static void check(const shipped *s) {
         missed += !caught;
         last = caught ? last : deleted;
     }
-    cr_expect_eq(missed, 0, "%s, %u warps: %u of %u barriers are not missed, the last is %u",
+    cr_expect_eq(missed, s->idle, "%s, %u warps: %u of %u barriers are not missed, the last is %u",
                  s->kernel, s->warps, missed, n, last);
 }
 
@@ -170,33 +171,33 @@ static void check(const shipped *s) {
 
 // clang-format off
 static const shipped of_rings[] = {
-    {RING("16", "32", PLAIN), "ring", 4, {{NULL, NULL}}, {20, 256}, {32, 20}, 2},
-    {RING("16", "32", PLAIN), "ring", 1, {{NULL, NULL}}, {20, 256}, {32, 20}, 3},
-    {RING("16", "32", SORTED), "ring", 4, {{NULL, NULL}}, {20, 256}, {32, 20}, 2},
-    {RING("4", "64", "full([64, 4], f32(0))"), "ring", 2, {{NULL, NULL}}, {7, 512}, {64, 7}, 2},
+    {RING("16", "32", PLAIN), "ring", 4, {{NULL, NULL}}, {20, 256}, {32, 20}, 2, false},
+    {RING("16", "32", PLAIN), "ring", 1, {{NULL, NULL}}, {20, 256}, {32, 20}, 3, false},
+    {RING("16", "32", SORTED), "ring", 4, {{NULL, NULL}}, {20, 256}, {32, 20}, 2, false},
+    {RING("4", "64", "full([64, 4], f32(0))"), "ring", 2, {{NULL, NULL}}, {7, 512}, {64, 7}, 2, false},
 };
 static const shipped of_softmax[] = {
-    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, false},
-    {"softmax.tk", "softmax", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, false},
-    {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, false},
-    {"softmax.tk", "softmax", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, false},
-    {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, false},
-    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1501}, {2, 1501}, false},
+    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, false},
+    {"softmax.tk", "softmax", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, false},
+    {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0, false},
+    {"softmax.tk", "softmax", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0, false},
+    {"softmax.tk", "softmax", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, 0, false},
+    {"softmax.tk", "softmax", 4, {{"BN", "512"}}, {2, 1501}, {2, 1501}, 0, false},
 };
 static const shipped of_layernorm[] = {
-    {"norm.tk", "layernorm", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, true},
-    {"norm.tk", "layernorm", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, true},
-    {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, false},
-    {"norm.tk", "layernorm", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, false},
-    {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, false},
+    {"norm.tk", "layernorm", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, true},
+    {"norm.tk", "layernorm", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, true},
+    {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0, false},
+    {"norm.tk", "layernorm", 8, {{NULL, NULL}}, {3, 1000}, {3, 1000}, 0, false},
+    {"norm.tk", "layernorm", 4, {{NULL, NULL}}, {3, 781}, {3, 781}, 0, false},
 };
 static const shipped of_scan[] = {
-    {"scan.tk", "cumsum_rows", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, false},
-    {"scan.tk", "cumsum_rows", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, false},
+    {"scan.tk", "cumsum_rows", 4, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, false},
+    {"scan.tk", "cumsum_rows", 8, {{"BN", "512"}}, {2, 1500}, {2, 1500}, 0, false},
 };
 static const shipped of_transpose[] = {
-    {"transpose.tk", "transpose_matrix", 4, {{NULL, NULL}}, {70, 90}, {90, 70}, false},
-    {"transpose.tk", "transpose_matrix", 8, {{NULL, NULL}}, {70, 90}, {90, 70}, false},
+    {"transpose.tk", "transpose_matrix", 4, {{NULL, NULL}}, {70, 90}, {90, 70}, 0, false},
+    {"transpose.tk", "transpose_matrix", 8, {{NULL, NULL}}, {70, 90}, {90, 70}, 0, false},
 };
 // clang-format on
 
