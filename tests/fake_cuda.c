@@ -401,7 +401,9 @@ API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
     if (extra) {
         state.launch.params_size = *(size_t *)extra[3];
         memcpy(state.launch.params, extra[1], state.launch.params_size);
-    } else { // they stand in one block, and the last is of 4 bytes, which real drivers know
+    } else if (state.on_params) {
+        state.launch.params_size = state.on_params(f->code, f->name, params, state.launch.params);
+    } else {
         unsigned n = 0;
         while (params[n + 1]) {
             n++;

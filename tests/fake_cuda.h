@@ -34,6 +34,9 @@ typedef struct fake_cuda {
     void (*on_launch)(struct fake_cuda *f); // what the kernel does; NULL: nothing
     void *(*on_load)(const void *image, int *error); // its code; NULL: what it is does not matter
     void (*on_unload)(void *code);
+    // Copies a kernel's parameters, given one by one, to where the kernel has them; returns the
+    // size of all. NULL: they stand in one block, the last is of 4 bytes, and a NULL ends the list.
+    size_t (*on_params)(void *code, const char *kernel, void **params, unsigned char *to);
     const char *name; // of each GPU; NULL: "Fake GPU 0", ...
     double launch_ms; // that a launch takes by the clock of events; 0: 0.01
     // Makes a tensor map's 128 bytes from its arguments; NULL: they are the same where those are.

@@ -3,6 +3,7 @@
 // (fake_cuda.c), with what it leaves out done. Built as a libcuda.so.1 of its own, so that programs
 // that know nothing of tests run on it. A kernel that does something wrong fails as on a GPU, at
 // the next synchronisation, and the simulator's words go to standard error.
+#include "sim/program.h"
 #include "sim/sim.h"
 #include "tests/fake_cuda.h"
 
@@ -54,6 +55,21 @@ static void unload(void *p) {
     code *c = p;
     tk_arena_release(&c->arena);
     free(c);
+}
+
+static size_t gather(void *p, const char *kernel, void **params, unsigned char *to) {
+    const code *c = p;
+    for (size_t i = 0; i < c->program->entries.n; i++) {
+        const tk_sim_entry *e = c->program->entries.at[i];
+        if (strcmp(e->name, kernel) != 0 || e->param_bytes > FAKE_PARAMS) {
+            continue;
+        }
+        for (size_t k = 0; k < e->params.n; k++) {
+            memcpy(to + e->params.at[k].offset, params[k], e->params.at[k].bytes);
+        }
+        return e->param_bytes;
+    }
+    return 0;
 }
 
 enum { REGIONS = 256 };
@@ -128,6 +144,7 @@ __attribute__((constructor)) static void start(void) {
     f->name = "Simulated GPU";
     f->on_load = load;
     f->on_unload = unload;
+    f->on_params = gather;
     f->on_launch = run;
     f->on_map = encode;
 }
