@@ -58,8 +58,7 @@ static void times(const tk_recorder *r, tk_note_rec *n) {
     }
 }
 
-// ---- Across threads: counts
-// ----------------------------------------------------------------------
+// ---- Across threads: counts ---------------------------------------------------------------------
 
 // The memory that it has while it runs: its bytes.
 static uint64_t record_memory(const tk_recorder *r, const tk_op *op, tk_note_rec *n) {
@@ -267,7 +266,7 @@ static void record_ring(const tk_recorder *r, const tk_op *op) {
     tk_note_rec *n = note(r, op, "ring", TK_NOTE_INFO, "tiles on their way, in shared memory");
     number(r, n, "slots", (double)op->at.slots);
     (void)record_memory(r, op, n);
-    number(r, n, "barriers", 1);
+    number(r, n, "barriers", tk_ring_shares_barrier(op) ? 0 : 1);
 }
 
 typedef struct fetch_of {

@@ -76,6 +76,10 @@ const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_war
     return p.aligned ? NULL : "its place in a row is not known to be a multiple of what is copied";
 }
 
+bool tk_ring_shares_barrier(const tk_op *ring) {
+    return ring->next && ring->next->code == TK_OP_RING;
+}
+
 // ---- Releases -----------------------------------------------------------------------------------
 
 static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {

@@ -46,4 +46,7 @@ bool tk_takes_shared(const tk_func *f, const tk_op *op, uint32_t i, const tk_lay
 // How the tile of a load would lie in a ring.
 tk_layout tk_ring_layout_of(const tk_func *f, const tk_op *load);
 
+// Of a ring: whether the next op is another one, whose barrier behind its making serves both.
+bool tk_ring_shares_barrier(const tk_op *ring);
+
 #endif

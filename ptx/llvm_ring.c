@@ -117,7 +117,9 @@ static void make(tk_emit *e, const tk_op *op) {
     if (how == TK_HOW_TENSOR) { // neither barriers nor what was there before were written by copies
         tk_emit_async_fence(e);
     }
-    tk_emit_barrier(e);
+    if (!tk_ring_shares_barrier(op)) {
+        tk_emit_barrier(e);
+    }
 }
 
 // ---- Copies by threads --------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def totals(found):
     (programs,) = [number(n, "programs") for n in notes if n["id"] == "launch"]
     notes = [n for n in notes if "runs" not in n["words"]]  # what is in branches that do not run
     access = [n for n in notes if n["id"] == "access"]
-    across = [n for n in notes if n["id"] != "ring" and ("offset" in n["numbers"] or n["id"] in ("staging", "move") and "requests" in n["numbers"])]
+    across = [n for n in notes if n["id"] != "ring" and ("offset" in n["numbers"] or n["id"] in ("staging", "move", "product") and "requests" in n["numbers"])]
     for note in access:
         check("sectors" in note["numbers"], f"sectors are not known: {note}")
     for note in across:
@@ -164,10 +164,14 @@ def totals(found):
     def by_all(of, name):
         return sum(number(n, name + "_by_all") if name + "_by_all" in n["numbers"] else programs * number(n, name) for n in of)
 
+    # All warps wait once rings are made; then warps that only fetch meet no other.
+    rings = [n for n in notes if n["id"] == "ring"]
+    producers = sum(number(n, "producers") for n in notes if n["id"] == "specialized" and "producers" in n["numbers"])
+    waits = (found["warps"] - producers) * by_all(notes, "barriers") + producers * by_all(rings, "barriers")
     return {"global_requests": by_all(access, "requests"), "global_sectors": by_all(access, "sectors"),
             "shared_requests": by_all(across, "requests"), "shared_wavefronts": by_all(across, "wavefronts"),
             "shared_conflicts": by_all(across, "conflicts"),
-            "async_bytes": by_all(across, "asynchronous"), "barrier_waits": found["warps"] * by_all(notes, "barriers")}
+            "async_bytes": by_all(across, "asynchronous"), "barrier_waits": waits}
 
 
 def against_simulator():
