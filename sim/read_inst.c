@@ -509,7 +509,8 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const char *name, c
         return false;
     }
     out->klass = (uint8_t)row->klass;
-    out->arg = f.args.at;
+    // Never NULL: the operands of an instruction without arguments point there.
+    out->arg = f.args.n ? f.args.at : TK_NEW(r->arena, tk_sim_arg);
     out->narg = f.args.n;
     f.why = tk_sim_list_problem(r, row, out);
     out->exec = f.why ? NULL : row->bind(out);
