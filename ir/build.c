@@ -34,9 +34,6 @@ static void note_attributes(tk_bmod *b) {
     if (at->cluster) {
         unused(b, span, "cluster", at->cluster);
     }
-    if (at->persistent) {
-        unused(b, span, "persistent", -1);
-    }
     if (at->producers || at->consumers) {
         unused(b, span, "specialize", -1);
     }

@@ -259,6 +259,7 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_ASSUME: tk_exec_emit_assert(p); return;
     case TK_OP_PRINT: tk_exec_emit_print(p); return;
     case TK_OP_PARTITION: tk_exec_emit_partition(p); return;
+    case TK_OP_PROGRAMS: tk_plan_region(p, op->reg[0]); return; // for this one
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE: emit_control(p, op); return;

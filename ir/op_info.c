@@ -70,6 +70,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_BITCAST:
     case TK_OP_PHILOX:
     case TK_OP_TAKE:
+    case TK_OP_PROGRAMS:
     case TK_OP_RELEASE:
     case TK_OP_BARRIER:
     case TK_OP_IF:

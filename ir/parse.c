@@ -337,7 +337,7 @@ static bool module_attr(tk_irparse *p) {
     } number[] = {{"warps", &a->warps},         {"stages", &a->stages},
                   {"cluster", &a->cluster},     {"producers", &a->producers},
                   {"consumers", &a->consumers}, {"packed", &p->m->packed},
-                  {"shared", &p->m->shared}};
+                  {"group", &p->m->group},      {"shared", &p->m->shared}};
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
         if (tk_irp_accept(p, number[i].name)) {
             return tk_irp_expect(p, "=") && tk_irp_int(p, number[i].to);

@@ -450,7 +450,8 @@ static bool regions(tk_irparse *p, pending *o, tk_op *op) {
         return loop_regions(p, o, op);
     }
     for (uint32_t i = 0; i < op->nreg; i++) {
-        const bool plain = o->code == TK_OP_IF || o->code == TK_OP_PARTITION;
+        const bool plain =
+            o->code == TK_OP_IF || o->code == TK_OP_PARTITION || o->code == TK_OP_PROGRAMS;
         if (plain ? i > 0 && !tk_irp_expect(p, "else") : !tk_irp_typed_values(p, op->reg[i])) {
             return false;
         }

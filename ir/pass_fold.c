@@ -231,6 +231,7 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_PRINT:
     case TK_OP_RING:
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:

@@ -456,6 +456,7 @@ static void plan(planner *p) {
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE:

@@ -241,6 +241,7 @@ static bool rule(tk_verifier *v) {
     case TK_OP_ASSUME:
     case TK_OP_PRINT:
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_RING:
     case TK_OP_FETCH:
     case TK_OP_TAKE:

@@ -310,6 +310,7 @@ bool tk_verify_op_types(tk_verifier *v) {
     case TK_OP_CALL:
         return tk_verify_access(v);
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_RING:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:

@@ -59,6 +59,10 @@ static void add_control(graph *g, const tk_op *op, uint32_t i) {
     }
     edge(g, i, begin[0]);
     switch ((int)op->code) { // those that have control flow in them
+    case TK_OP_PROGRAMS:
+        edge(g, last[0], begin[0]);
+        edge(g, last[0], behind);
+        return;
     case TK_OP_IF:
         edge(g, i, begin[1]);
         edge(g, last[0], behind);
@@ -83,7 +87,7 @@ static void add_region(graph *g, const tk_region *r, uint32_t *last) {
         const uint32_t i = add_point(g, op);
         *last = i;
         if (op->code == TK_OP_IF || op->code == TK_OP_FOR || op->code == TK_OP_WHILE ||
-            op->code == TK_OP_PARTITION) {
+            op->code == TK_OP_PARTITION || op->code == TK_OP_PROGRAMS) {
             add_control(g, op, i);
             *last = g->at.n - 1;
         }

@@ -142,8 +142,25 @@ static bool partition(tk_verifier *v) {
                     (long long)op->at.producers);
 }
 
+// Everything but rings stands in it, so that each program does all of its work there.
+static bool programs(tk_verifier *v) {
+    const tk_op *op = v->op;
+    const tk_region *in = op->in;
+    const bool side = in->owner && in->owner->code == TK_OP_PARTITION;
+    bool alone = in == v->f->body || side;
+    for (const tk_op *x = in->first; x && alone; x = x->next) {
+        alone = x == op || x->code == TK_OP_RING || tk_op_is_terminator(x);
+    }
+    return tk_vneed(v, op->reg[0]->args.n == 0 && op->reg[0]->last->nopnd == 0,
+                    "its region takes or gives values") &&
+           tk_vneed(v, alone, "it has company other than rings in a kernel's body");
+}
+
 bool tk_verify_ring(tk_verifier *v) {
     const tk_op *op = v->op;
+    if (op->code == TK_OP_PROGRAMS) {
+        return programs(v);
+    }
     if (op->code == TK_OP_PARTITION) {
         return partition(v);
     }

@@ -248,6 +248,8 @@ static void one(tk_axis *x, const tk_op *op) {
     } else if (op->code == TK_OP_PARTITION) {
         region(x, op->reg[0]);
         region(x, op->reg[1]);
+    } else if (op->code == TK_OP_PROGRAMS) {
+        region(x, op->reg[0]);
     } else if (info->effect == TK_FX_PURE && op->nreg == 0) {
         pure(x, op);
     } else {

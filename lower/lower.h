@@ -56,11 +56,17 @@ void tk_pass_layout(tk_pass_ctx *c);
 // Loads and stores of rows that are not aligned go through shared memory (pass_stage.c, stage.h).
 void tk_pass_stage(tk_pass_ctx *c);
 
+// Programs that read the same tiles run at the same time (pass_order.c).
+void tk_pass_order(tk_pass_ctx *c);
+
 // Loads of loops run ahead, through rings in shared memory (pass_ring.c, ring.h).
 void tk_pass_ring(tk_pass_ctx *c);
 
 // Warps of their own fetch the tiles of rings (pass_specialize.c).
 void tk_pass_specialize(tk_pass_ctx *c);
+
+// A block runs several programs, one after the other (pass_persist.c).
+void tk_pass_persist(tk_pass_ctx *c);
 
 // Shared memory and barriers (pass_share.c, pass_barrier.c).
 void tk_pass_share(tk_pass_ctx *c);

@@ -130,6 +130,7 @@ const char *tk_pack_refusal(const tk_packer *p, const tk_op *op) {
     case TK_OP_PRINT:
     case TK_OP_RING:
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:

@@ -754,6 +754,7 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_RETURN:
     case TK_OP_BARRIER: // of a later level
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_CALL: // none is left
     case TK_OP_COUNT:
         return;

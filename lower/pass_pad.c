@@ -154,6 +154,7 @@ static void one(tk_pad *p, tk_op *op) {
     case TK_OP_NUM_PROGRAMS:
     case TK_OP_CALL:
     case TK_OP_PARTITION:
+    case TK_OP_PROGRAMS:
     case TK_OP_IF:
     case TK_OP_FOR:
     case TK_OP_WHILE:

@@ -249,12 +249,31 @@ static bool enough_memory(const job *j) {
     return (uint64_t)j->slots * slot_bytes(j) + TK_PLACED_ALIGN <= j->s->c->target->shared_max;
 }
 
+typedef struct stored {
+    const tk_func *f;
+    uint64_t bytes; // of the largest tile
+} stored;
+
+static void find_stored(void *user, tk_op *op) {
+    stored *s = user;
+    if (op->code == TK_OP_STORE) {
+        const tk_type *t = tk_value_type(s->f, op->opnd[op->nopnd - (op->at.masked ? 2 : 1)]);
+        const uint64_t bytes = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
+        s->bytes = bytes > s->bytes ? bytes : s->bytes;
+    }
+}
+
 // Where nobody says how many: as many as there is room for beside what other ops of the program may
-// need, which is not known yet. 0: too few.
+// need, which is not known yet. Where the next program's tiles may be on their way, what is stored
+// needs room of its own. 0: too few.
 static int64_t slots_by_rule(const job *j) {
     enum { MOST = 4, KEPT = 32 << 10 };
-    const uint64_t bytes = slot_bytes(j), room = j->s->c->target->shared_max - KEPT;
-    const uint64_t n = bytes ? room / bytes : 0;
+    const uint64_t bytes = slot_bytes(j), all = j->s->c->target->shared_max;
+    stored s = {.f = j->s->f, .bytes = KEPT};
+    if (j->s->c->m->attrs.persistent) {
+        tk_func_walk(j->s->f, find_stored, &s);
+    }
+    const uint64_t n = bytes && s.bytes < all ? (all - s.bytes) / bytes : 0;
     return n < 2 ? 0 : n > MOST ? MOST : (int64_t)n;
 }
 

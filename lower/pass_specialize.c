@@ -142,8 +142,10 @@ static tk_op *copy_of(specializer *s, const tk_op *op, uint32_t nopnd, const tk_
 
 // A loop or branch with fetches in it, without what it carries.
 static void clone_control(specializer *s, const tk_op *op, tk_vid *opnd, tk_region *to) {
-    const uint32_t bounds = op->code == TK_OP_FOR ? 3 : 1;
-    if ((op->code != TK_OP_FOR && op->code != TK_OP_IF) || !mapped(s, op, bounds, opnd)) {
+    const bool programs = op->code == TK_OP_PROGRAMS;
+    const uint32_t bounds = op->code == TK_OP_FOR ? 3 : programs ? 0 : 1;
+    if ((op->code != TK_OP_FOR && op->code != TK_OP_IF && !programs) ||
+        !mapped(s, op, bounds, opnd)) {
         s->why = "when a tile is fetched depends on what the program computes";
         return;
     }

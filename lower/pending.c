@@ -59,7 +59,9 @@ typedef struct flow {
 
 // ---- The function as nodes ----------------------------------------------------------------------
 
-static bool is_loop(const tk_op *op) { return op->code == TK_OP_FOR || op->code == TK_OP_WHILE; }
+static bool is_loop(const tk_op *op) {
+    return op->code == TK_OP_FOR || op->code == TK_OP_WHILE || op->code == TK_OP_PROGRAMS;
+}
 static bool is_control(const tk_op *op) { return is_loop(op) || op->code == TK_OP_IF; }
 
 static body *body_of(flow *s, const tk_region *r, node *loop);
@@ -254,6 +256,7 @@ static void visit(flow *s, node *n, uint64_t *x, unsigned depth) {
         branch(s, n, x, depth);
         return;
     case TK_OP_FOR:
+    case TK_OP_PROGRAMS:
         loop(s, n, x, depth);
         return;
     case TK_OP_WHILE:

@@ -28,6 +28,8 @@
          "before layouts, so that nothing dead is converted")                                      \
     PASS(reverse, TK_TAKES_TILE, "runs loops that read again what was read before the other way",  \
          "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
+    PASS(order, TK_TAKES_TILE, "lets programs that read the same tiles run at the same time",      \
+         "behind chunk, which makes the tiles as they will be; before ring, which takes loads")    \
     PASS(ring, TK_TAKES_TILE, "loads tiles of loops ahead, into rings in shared memory",           \
          "behind chunk, which makes the loops as they will be; before layouts: it makes ops")      \
     PASS(stage, TK_TAKES_TILE, "moves rows that are not aligned through shared memory",            \
@@ -39,6 +41,8 @@
          "what was made anew in another layout leaves something behind")                           \
     PASS(hold, TK_TAKES_LAID, "lets tiles that a loop reads again stay in shared memory",          \
          "when it is known in which layouts they are; before share, which finds the room")         \
+    PASS(persist, TK_TAKES_LAID, "lets a block run several programs",                              \
+         "when rings are made; before what is in order must be kept so between programs")          \
     PASS(share, TK_TAKES_LAID, "gives ops their shared memory",                                    \
          "when it is known what moves, and how")                                                   \
     PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \

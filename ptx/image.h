@@ -113,6 +113,7 @@ typedef struct tk_image {
     uint32_t wanted;  // that it should, for enough of what they read to be on its way; 0: no matter
     uint32_t ngrid;
     uint32_t packed; // programs along grid axis 0 that a block runs, 1 or more
+    bool persistent; // a block runs several programs: as many blocks as run at once are enough
     uint32_t nslot;
     tk_param_slot *slot;
     uint32_t param_bytes;

@@ -51,9 +51,10 @@ typedef struct tk_emit {
     uint32_t *uses;          // per tk_vid: operands that it is
     const tk_op *granted_to; // the op whose shared memory is in use, and its bytes
     uint64_t granted;
-    LLVMValueRef *program;         // i32 per grid axis
-    LLVMValueRef *grid;            // i32 per grid axis: counts
-    LLVMValueRef number;           // i32: of the program
+    LLVMValueRef *program; // i32 per grid axis
+    LLVMValueRef *grid;    // i32 per grid axis: counts
+    LLVMValueRef number;   // i32: of the program
+    uint32_t ngrid;
     tk_debug_sites sites;          // of a debug compile
     LLVMValueRef debug;            // ptr addrspace(1): what it leaves behind; NULL: nothing
     struct tk_tensor_args *tensor; // per kernel parameter
@@ -189,14 +190,17 @@ void tk_emit_elementwise_op(tk_emit *e, tk_op *op); // llvm_elem.c: element-wise
 void tk_emit_philox_op(tk_emit *e, tk_op *op);      // llvm_elem.c
 void tk_emit_move_op(
     tk_emit *e, tk_op *op); // llvm_move.c: convert concat interleave deinterleave flip slice gather
-void tk_emit_reduce_op(tk_emit *e, tk_op *op);  // llvm_reduce.c: reduce arg_reduce reduce_fn
-void tk_emit_scan_op(tk_emit *e, tk_op *op);    // llvm_scan.c: scan scan_fn
-void tk_emit_sort_op(tk_emit *e, tk_op *op);    // llvm_sort.c: sort topk histogram
-void tk_emit_dot_op(tk_emit *e, tk_op *op);     // llvm_dot.c: dot dot_scaled
-void tk_emit_memory_op(tk_emit *e, tk_op *op);  // llvm_memory.c: load store
-void tk_emit_atomic_op(tk_emit *e, tk_op *op);  // llvm_atomic.c
-void tk_emit_control_op(tk_emit *e, tk_op *op); // llvm_control.c: if for while
-void tk_emit_debug_op(tk_emit *e, tk_op *op);   // llvm_debug.c: assert assume print
+void tk_emit_reduce_op(tk_emit *e, tk_op *op);   // llvm_reduce.c: reduce arg_reduce reduce_fn
+void tk_emit_scan_op(tk_emit *e, tk_op *op);     // llvm_scan.c: scan scan_fn
+void tk_emit_sort_op(tk_emit *e, tk_op *op);     // llvm_sort.c: sort topk histogram
+void tk_emit_dot_op(tk_emit *e, tk_op *op);      // llvm_dot.c: dot dot_scaled
+void tk_emit_memory_op(tk_emit *e, tk_op *op);   // llvm_memory.c: load store
+void tk_emit_atomic_op(tk_emit *e, tk_op *op);   // llvm_atomic.c
+void tk_emit_control_op(tk_emit *e, tk_op *op);  // llvm_control.c: if for while
+void tk_emit_programs_op(tk_emit *e, tk_op *op); // llvm_programs.c: programs
+// Sets the numbers of the program that runs, from its place in their order.
+void tk_emit_program(tk_emit *e, LLVMValueRef at);
+void tk_emit_debug_op(tk_emit *e, tk_op *op); // llvm_debug.c: assert assume print
 // Inside a loop that may wait for another program: ends this one where a claim has failed.
 void tk_emit_debug_poll(tk_emit *e, const tk_op *loop);
 

@@ -129,16 +129,6 @@ static void thread_numbers(tk_emit *e) {
     e->warp = LLVMBuildLShr(e->b, e->tid, tk_emit_i32(e, 5), "warp");
 }
 
-// Axis 0 is fastest in the number of a program.
-static void program_numbers(tk_emit *e, uint32_t ngrid) {
-    LLVMValueRef rest = e->number = special(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
-    for (uint32_t a = 0; a < ngrid; a++) {
-        bool last = a + 1 == ngrid;
-        e->program[a] = last ? rest : LLVMBuildURem(e->b, rest, e->grid[a], "");
-        rest = last ? rest : LLVMBuildUDiv(e->b, rest, e->grid[a], "");
-    }
-}
-
 static void attribute(tk_emit *e, const char *key, const char *value) {
     LLVMAttributeRef a = LLVMCreateStringAttribute(e->ctx, key, (unsigned)strlen(key), value,
                                                    (unsigned)strlen(value));
@@ -271,6 +261,8 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_FOR:
     case TK_OP_WHILE:
         return tk_emit_control_op;
+    case TK_OP_PROGRAMS:
+        return tk_emit_programs_op;
     case TK_OP_CALL:   // inlined
     case TK_OP_YIELD:  // the owner's
     case TK_OP_RETURN: // the kernel's
@@ -340,7 +332,8 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
         take(e, &s.slot[i], LLVMGetParam(e->fn, i));
     }
     thread_numbers(e);
-    program_numbers(e, ngrid);
+    e->ngrid = ngrid;
+    tk_emit_program(e, special(e, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
     LLVMBuildBr(e->b, body);
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, f->body);
@@ -355,6 +348,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->map = e->maps.at;
     image->threads = (e->warps + e->producers) * 32;
     image->shared = (uint32_t)e->m->shared;
+    image->persistent = e->m->attrs.persistent;
     image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;
     image->ndebug = e->sites.list.n;
     image->debug = e->sites.list.at;

@@ -183,6 +183,7 @@ static tk_bundle_image put_image(writer *x, const tk_target *t, uint32_t which, 
                            .threads = i->threads,
                            .shared = i->shared,
                            .packed = i->packed,
+                           .persistent = i->persistent,
                            .param_bytes = i->param_bytes,
                            .nslot = i->nslot,
                            .nmap = i->nmap};

@@ -22,7 +22,7 @@
 enum {
     TK_BUNDLE_ALIGN = 64,
     // Lists of the language that numbers in a bundle refer to are part of the version.
-    TK_BUNDLE_VERSION = 2 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
+    TK_BUNDLE_VERSION = 3 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
     // What the run time has room for.
     TK_BUNDLE_PARAMS = 128,
     TK_BUNDLE_DIMS = 256,
@@ -92,6 +92,7 @@ typedef struct tk_bundle_image {
     uint32_t variant;
     uint32_t threads, shared, param_bytes;
     uint32_t packed;            // programs along grid axis 0 that a block runs
+    uint32_t persistent;        // a block runs several: as many blocks as run at once
     uint32_t nslot, slot;       // tk_bundle_slot
     uint32_t nmap, map;         // tk_bundle_map
     uint32_t cubin, cubin_size; // 0: none

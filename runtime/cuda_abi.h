@@ -42,6 +42,7 @@ enum { // results that are told apart
 
 enum { // device attributes
     CU_DEVICE_SHARED_DEFAULT = 8,
+    CU_DEVICE_MULTIPROCESSORS = 16,
     CU_DEVICE_CACHE = 38,
     CU_DEVICE_MAJOR = 75,
     CU_DEVICE_MINOR = 76,
@@ -93,6 +94,8 @@ enum { CU_EXTRA_END = 0, CU_EXTRA_BUFFER = 1, CU_EXTRA_SIZE = 2 };
     F(module_function, cuModuleGetFunction, (cu_function * f, cu_module m, const char *name))      \
     F(function_attribute, cuFuncGetAttribute, (int *value, int attribute, cu_function f))          \
     F(function_set, cuFuncSetAttribute, (cu_function f, int attribute, int value))                 \
+    F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                      \
+      (int *blocks, cu_function f, int threads, size_t shared))                                    \
     F(launch, cuLaunchKernel,                                                                      \
       (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,             \
        unsigned bz, unsigned shared, cu_stream s, void **params, void **extra))                    \
@@ -153,5 +156,9 @@ cu_result cuda_load_module(const cuda_driver *f, const void *cubin, const char *
 // it is asked for, unless it is more than it can have: then the caller refuses.
 cu_result cuda_load_function(const cuda_driver *f, cu_module m, const char *name, unsigned shared,
                              unsigned usual, unsigned most, cu_function *function, unsigned *need);
+// Blocks that the device holds at once of a function that is launched with so many threads a block
+// and bytes of dynamic shared memory: at least 1.
+cu_result cuda_resident(const cuda_driver *f, cu_function function, unsigned threads,
+                        unsigned shared, unsigned *blocks);
 
 #endif

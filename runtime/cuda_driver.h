@@ -73,6 +73,7 @@ typedef struct gpu_loaded {
     cu_module module;
     cu_function function;
     unsigned registers, local_bytes;
+    unsigned resident;          // blocks that the device holds at once; 0: it does not matter
     cu_address debug;           // what a debug image leaves behind (ptx/debug.h); 0: nothing
     pthread_mutex_t debug_lock; // held while a launch uses that
     tk_span span;               // the kernel's

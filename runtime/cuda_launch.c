@@ -159,6 +159,9 @@ bool gpu_pack(tkc_device *device, const launch *l, tk_arena *arena, gpu_packed *
         return false;
     }
     out->loaded = l->loaded;
+    if (v->image->persistent && out->programs > l->loaded->resident) {
+        out->programs = l->loaded->resident; // each block runs several
+    }
     return true;
 }
 

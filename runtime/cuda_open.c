@@ -161,3 +161,14 @@ cu_result cuda_load_function(const cuda_driver *f, cu_module m, const char *name
     }
     return r;
 }
+
+cu_result cuda_resident(const cuda_driver *f, cu_function function, unsigned threads,
+                        unsigned shared, unsigned *blocks) {
+    int multiprocessors = 0, each = 0;
+    cu_device d = 0;
+    cu_result r = f->context_device(&d);
+    r = r ? r : f->device_attribute(&multiprocessors, CU_DEVICE_MULTIPROCESSORS, d);
+    r = r ? r : f->occupancy(&each, function, (int)threads, shared);
+    *blocks = multiprocessors > 0 && each > 0 ? (unsigned)multiprocessors * (unsigned)each : 1;
+    return r;
+}

@@ -185,6 +185,9 @@ static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_load
     r = r || !debug_bytes ? r : d->driver->memory_set(x->debug, 0, debug_bytes);
     r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
     r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);
+    r = r || !i->persistent
+            ? r
+            : cuda_resident(d->driver, x->function, i->threads, i->shared, &x->resident);
     x->registers = (unsigned)registers;
     x->local_bytes = (unsigned)local;
     return r;

@@ -163,6 +163,9 @@ static void tell_counters(const launch *l, const tk_sim_result *result) {
     }
 }
 
+// Of a persistent kernel: few, so that each runs several programs.
+enum { RESIDENT = 4 };
+
 static void sim_launch(tkc_device *device, const launch *l) {
     tk_work *w = l->work;
     const tk_image *i = l->simulated->image;
@@ -173,8 +176,9 @@ static void sim_launch(tkc_device *device, const launch *l) {
         p.programs == 0 || !make_maps(l, i, p.block)) {
         return;
     }
+    const uint32_t blocks = i->persistent && p.programs > RESIDENT ? RESIDENT : p.programs;
     tk_sim_launch sl = {.entry = i->kernel,
-                        .grid = {p.programs, 1, 1},
+                        .grid = {blocks, 1, 1},
                         .block = {i->threads, 1, 1},
                         .shared = i->shared,
                         .params = p.block,

@@ -23,6 +23,7 @@
 typedef struct rt_code {
     cu_module module;
     const tk_bundle_image *image;
+    unsigned resident;             // of a persistent kernel: blocks that run at once
     _Atomic(cu_function) function; // NULL: not loaded
 } rt_code;
 

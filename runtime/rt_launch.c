@@ -111,6 +111,9 @@ static cu_result run(const rt_args *a, const rt_scope *scope, const rt_code *cod
     if (blocks && i->packed > 1) {
         blocks = (uint32_t)(blocks / a->count[0] * blocks_along(a, i, 0));
     }
+    if (i->persistent && blocks > code->resident) {
+        blocks = code->resident;
+    }
     cu_function f = atomic_load_explicit(&code->function, memory_order_relaxed);
     return scope->driver->launch(f, blocks, 1, 1, i->threads, 1, 1, i->shared, stream,
                                  i->nmap ? each : NULL, i->nmap ? NULL : extra);

@@ -167,6 +167,7 @@ API(cuDeviceGetAttribute, int *value, int attribute, int d) {
              : attribute == 8  ? 49152
              : attribute == 97 ? 232448
              : attribute == 38 ? 1 << 16
+             : attribute == 16 ? 4
                                : 0;
     return OK;
 }
@@ -378,6 +379,14 @@ API(cuFuncSetAttribute, module *f, int attribute, int value) {
         state.dynamic_max = value;
     }
     return OK;
+}
+
+API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, module *f, int threads,
+    size_t shared) {
+    BEGIN();
+    (void)shared;
+    *blocks = threads > 512 ? 1 : 2;
+    return f->in == current() ? OK : INVALID;
 }
 
 API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

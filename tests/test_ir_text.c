@@ -111,6 +111,17 @@ static const char *const staged_sample[TK_OP_COUNT] = {
                         "  }\n"
                         "  return\n"
                         "}\n",
+    [TK_OP_PROGRAMS] = "module staged warps=1 group=8\n"
+                       "layout #0 = [32] reg lane 1 2 4 8 16 warp\n\n"
+                       "kernel @k(%x: in f32[?], %y: out f32[?]) {\n"
+                       "  programs {\n"
+                       "    %2 = program_id axis=0 : i32\n"
+                       "    %3 = load %x[%2 +: 32] : f32[32] #0\n"
+                       "    store %y[%2 +: 32] = %3\n"
+                       "    yield\n"
+                       "  }\n"
+                       "  return\n"
+                       "}\n",
     [TK_OP_BARRIER] = STAGED "  %2 = convert %v shared=0 : f32[4, 16] #1\n  barrier\n"
                              "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n"
                              "  return\n}\n",
