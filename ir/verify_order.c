@@ -6,7 +6,8 @@
 // For each different use that ops leave pending, all points are found to which a way leads from
 // there without a barrier. One of them with a conflicting first use is a fault. Each point is
 // visited once a use, whatever ways there are, so the search ends; and it sees each barrier-free
-// way, because such a way is made of edges that it follows.
+// way, because such a way is made of edges that it follows. From one of a block's programs to the
+// next, tensors need no order: programs have none among themselves.
 #include "ir/order.h"
 #include "ir/verify_internal.h"
 
@@ -15,7 +16,8 @@ enum { NOWHERE = UINT32_MAX };
 typedef struct point {
     const tk_op *op; // NULL: behind a control op
     tk_uses uses;
-    uint32_t next[2]; // NOWHERE: none
+    uint32_t next[2];  // NOWHERE: none
+    bool ends_program; // next[0] leads to the begin of the block's next program
 } point;
 
 typedef struct graph {
@@ -60,6 +62,7 @@ static void add_control(graph *g, const tk_op *op, uint32_t i) {
     edge(g, i, begin[0]);
     switch ((int)op->code) { // those that have control flow in them
     case TK_OP_PROGRAMS:
+        g->at.at[last[0]].ends_program = true;
         edge(g, last[0], begin[0]);
         edge(g, last[0], behind);
         return;
@@ -150,9 +153,10 @@ static bool meets(graph *g, const tk_use *u, uint32_t source, uint32_t i) {
     return true;
 }
 
-static void reach(graph *g, uint32_t from, uint32_t *n) {
+static void reach(graph *g, const tk_use *u, uint32_t from, uint32_t *n) {
     const point *p = &g->at.at[from];
-    for (int k = 0; k < 2 && p->next[k] != NOWHERE; k++) {
+    const bool only_shared = p->ends_program && u->kind != TK_USE_SHARED;
+    for (int k = only_shared; k < 2 && p->next[k] != NOWHERE; k++) {
         if (g->from[p->next[k]] == NOWHERE) {
             g->from[p->next[k]] = g->from[from];
             g->stack[(*n)++] = p->next[k];
@@ -169,7 +173,7 @@ static bool search(graph *g, const tk_use *u) {
         if (leaves(&g->at.at[i], u)) {
             const uint32_t before = g->from[i];
             g->from[i] = i;
-            reach(g, i, &n);
+            reach(g, u, i, &n);
             g->from[i] = before; // a way may lead back to it
         }
     }
@@ -179,7 +183,7 @@ static bool search(graph *g, const tk_use *u) {
             return false;
         }
         if (!g->at.at[i].uses.waits) {
-            reach(g, i, &n);
+            reach(g, u, i, &n);
         }
     }
     return true;

@@ -79,11 +79,11 @@ static void function(tk_pass_ctx *c, const tk_func *f) {
         group *= 2;
     }
     c->m->group = group;
-    tk_note_rec *n = tk_note_add(&c->m->notes, "order", "order", tk_loc_span(c->m, f->loc),
-                                 TK_NOTE_DONE,
-                                 "programs that read the same tiles run at the same time: %lld "
-                                 "along axis 0, then the next along axis 1",
-                                 (long long)group);
+    tk_note_rec *n =
+        tk_note_add(&c->m->notes, "order", "order", tk_loc_span(c->m, f->loc), TK_NOTE_DONE,
+                    "programs that read the same tiles run at the same time: %lld "
+                    "along axis 0, then the next along axis 1",
+                    (long long)group);
     tk_note_number_add(&c->m->notes, n, "group", (double)group);
 }
 

@@ -226,11 +226,25 @@ static void branch(flow *s, node *n, uint64_t *x, unsigned depth) {
     join(s, x, first);
 }
 
+// What programs do to tensors has no order among them.
+static void forget_tensors(const flow *s, uint64_t *x) {
+    for (uint32_t i = 0; i < s->words; i++) {
+        for (uint64_t left = x[i]; left; left &= left - 1) {
+            if (s->use.at[i * 64 + (uint32_t)__builtin_ctzll(left)]->kind != TK_USE_SHARED) {
+                x[i] &= ~(left & -left);
+            }
+        }
+    }
+}
+
 static void loop(flow *s, node *n, uint64_t *x, unsigned depth) {
     uint64_t *before = state_at(s, depth);
     copy(s, before, x);
     join(s, x, n->carried);
     walk(s, n->body[0], x, depth + 1);
+    if (n->op->code == TK_OP_PROGRAMS) {
+        forget_tensors(s, x);
+    }
     s->changed |= join(s, n->carried, x);
     join(s, x, before);
 }

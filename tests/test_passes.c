@@ -573,8 +573,11 @@ Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
     ir_env *e = ir_open();
     const char *tile = seed(e, "fuzz/corpus/ir/ops.ir");
     const char *staged = seed(e, "fuzz/corpus/ir/staged.ir");
+    const char *programs = seed(e, "fuzz/corpus/ir/programs.ir"); // stands alone in a body
     for (int i = 0; i < TK_OP_COUNT; i++) {
-        const char *text = tk_op_legal((tk_opcode)i, TK_LEVEL_TILE) ? tile : staged;
+        const char *text = i == TK_OP_PROGRAMS                        ? programs
+                           : tk_op_legal((tk_opcode)i, TK_LEVEL_TILE) ? tile
+                                                                      : staged;
         if (!tk_op_info((tk_opcode)i)->elementwise) {
             cr_assert(ir_count(ir_good(e, text), (tk_opcode)i) > 0, "no '%s' in it",
                       tk_op_info((tk_opcode)i)->name);
@@ -585,18 +588,23 @@ Test(pipeline, each_pass_takes_every_op_and_is_done_after_one_run) {
 }
 
 // What changes ops would change what they need of shared memory, and which of them wait.
-Test(pipeline, the_tile_passes_leave_staged_modules_alone) {
-    ir_env *e = ir_open();
+static void left_alone(ir_env *e, const char *file) {
     size_t n;
     const tk_pass *all = tk_passes(&n);
     for (size_t i = 0; i < n; i++) {
-        tk_module *m = ir_good(e, seed(e, "fuzz/corpus/ir/staged.ir"));
+        tk_module *m = ir_good(e, seed(e, file));
         const char *before = ir_text(e, m);
         tk_diags_init(&e->diags, &e->arena);
         cr_assert(!ir_run(e, all[i].name, m));
         cr_assert(strstr(ir_diags(e), "whose shared memory is not given out"), "%s", ir_diags(e));
         cr_assert_str_eq(ir_text(e, m), before);
     }
+}
+
+Test(pipeline, the_tile_passes_leave_staged_modules_alone) {
+    ir_env *e = ir_open();
+    left_alone(e, "fuzz/corpus/ir/staged.ir");
+    left_alone(e, "fuzz/corpus/ir/programs.ir");
     ir_close(e);
 }
 
