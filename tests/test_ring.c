@@ -3,6 +3,7 @@
 // and lowered, whatever its number of iterations and slots; and what the verifier says of wrong
 // ones.
 #include "ir_env.h"
+#include "lang/num_convert.h"
 #include "lower/lower.h"
 #include "tests/test_exec_run.h"
 
@@ -34,7 +35,7 @@ static const char *lowered(ir_env *e, const char *text, const char *target,
     return ir_text(e, m);
 }
 
-static _Float16 a[TILE * MOST], b[MOST * TILE];
+static uint16_t a[TILE * MOST], b[MOST * TILE];
 
 static void matrix(xrun *x, uint32_t i, void *data, int64_t rows, int64_t columns) {
     const int64_t dim[2] = {rows, columns};
@@ -77,8 +78,8 @@ static void same(const char *target, tk_tensor_facts facts, int slots, const cha
 
 static void fill(void) {
     for (int i = 0; i < TILE * MOST; i++) {
-        a[i] = (_Float16)(i * 7 % 11 - 5);
-        b[i] = (_Float16)(i * 5 % 13 - 6);
+        a[i] = tk_f32_to_f16((float)(i * 7 % 11 - 5));
+        b[i] = tk_f32_to_f16((float)(i * 5 % 13 - 6));
     }
 }
 
