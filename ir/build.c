@@ -28,14 +28,8 @@ static void note_attributes(tk_bmod *b) {
     if (b->p->kernel->fn) {
         span = b->p->kernel->fn->span;
     }
-    if (at->stages) {
-        unused(b, span, "stages", at->stages);
-    }
     if (at->cluster) {
         unused(b, span, "cluster", at->cluster);
-    }
-    if (at->producers || at->consumers) {
-        unused(b, span, "specialize", -1);
     }
     for (uint32_t i = 0; i < b->p->insts.n; i++) {
         note_loops(b, b->p->insts.at[i]->body);

@@ -329,18 +329,34 @@ static bool require(tk_irparse *p) {
     return true;
 }
 
+// What follows an attribute's number: its place, else the text just read is.
+static bool attr_place(tk_irparse *p, uint32_t begin, tk_span *at) {
+    if (!at) {
+        return true;
+    }
+    *at = tk_irp_span(p, begin, p->before);
+    return p->tok.first || !tk_irp_is(p, "@") || span(p, at);
+}
+
 static bool module_attr(tk_irparse *p) {
     tk_kernel_attrs *a = &p->m->attrs;
     struct {
         const char *name;
         int64_t *to;
-    } number[] = {{"warps", &a->warps},         {"stages", &a->stages},
-                  {"cluster", &a->cluster},     {"producers", &a->producers},
-                  {"consumers", &a->consumers}, {"packed", &p->m->packed},
-                  {"group", &p->m->group},      {"shared", &p->m->shared}};
+        tk_span *at; // where it is said to be written; NULL: nowhere
+    } number[] = {{"warps", &a->warps, NULL},
+                  {"stages", &a->stages, &a->stages_span},
+                  {"cluster", &a->cluster, NULL},
+                  {"producers", &a->producers, &a->specialize_span},
+                  {"consumers", &a->consumers, &a->specialize_span},
+                  {"packed", &p->m->packed, NULL},
+                  {"group", &p->m->group, NULL},
+                  {"shared", &p->m->shared, NULL}};
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
+        const uint32_t begin = p->tok.begin;
         if (tk_irp_accept(p, number[i].name)) {
-            return tk_irp_expect(p, "=") && tk_irp_int(p, number[i].to);
+            return tk_irp_expect(p, "=") && tk_irp_int(p, number[i].to) &&
+                   attr_place(p, begin, number[i].at);
         }
     }
     if (tk_irp_accept(p, "persistent")) {

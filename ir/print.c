@@ -408,15 +408,25 @@ static void function(printer *p, const tk_func *f) {
     tk_buf_str(p->out, "}\n");
 }
 
+// Where an attribute of the module is written, if it is.
+static void attr_place(printer *p, int64_t there, tk_span at) {
+    if (p->locs && there) {
+        tk_buf_str(p->out, " ");
+        span(p, at);
+    }
+}
+
 static void module_head(printer *p, const tk_module *m) {
     const tk_kernel_attrs *a = &m->attrs;
     tk_buf_fmt(p->out, "module %s", tk_level_name(m->level));
     int_attr(p, "warps", a->warps, 0);
     int_attr(p, "stages", a->stages, 0);
+    attr_place(p, a->stages, a->stages_span);
     int_attr(p, "cluster", a->cluster, 0);
     flag_attr(p, "persistent", a->persistent);
     int_attr(p, "producers", a->producers, 0);
     int_attr(p, "consumers", a->consumers, 0);
+    attr_place(p, a->producers + a->consumers, a->specialize_span);
     int_attr(p, "packed", m->packed, 0);
     int_attr(p, "group", m->group, 0);
     int_attr(p, "shared", m->shared, 0);

@@ -128,7 +128,7 @@ static bool side(tk_verifier *v, const tk_region *r, bool fetches) {
 }
 
 static bool partition(tk_verifier *v) {
-    enum { MOST_WARPS = 16 };
+    enum { MOST_WARPS = 28 };
     const tk_op *op = v->op;
     for (uint32_t i = 0; i < 2; i++) {
         if (!tk_vneed(v, op->reg[i]->args.n == 0 && op->reg[i]->last->nopnd == 0,

@@ -168,8 +168,11 @@ static void specialize(tk_checker *c, const tk_attr *a, tk_kernel_attrs *out) {
             }
             continue;
         }
-        *to[k] = number(c, x->value, tk_format(c->arena, "'%s'", names[k]), 1, 16, false);
+        const bool groups = k == 1; // of warps, which are a power of two
+        *to[k] =
+            number(c, x->value, tk_format(c->arena, "'%s'", names[k]), 1, groups ? 8 : 16, groups);
     }
+    out->specialize_span = a->span;
     if (!a->args.n) {
         tk_err(c, a->span, "attribute-argument",
                "'@specialize' takes producers = n and consumers = n");
@@ -216,6 +219,7 @@ static void tune_set(tk_checker *c, const tk_kernel_def *def, const tk_attr_arg 
         }
         if (i == 0 && stages && !out->stages) {
             out->stages = n;
+            out->stages_span = x->span;
         }
     }
 }
@@ -336,6 +340,7 @@ static void kernel_attr(tk_checker *c, const tk_kernel_def *def, const tk_attr *
         return;
     case A_STAGES:
         out->stages = one_number(c, a, 1, 8, false);
+        out->stages_span = a->span;
         return;
     case A_CLUSTER:
         out->cluster = one_number(c, a, 1, 16, false);
@@ -369,6 +374,18 @@ static void kernel_attr(tk_checker *c, const tk_kernel_def *def, const tk_attr *
     }
 }
 
+// Groups of four warps that compute say how many warps there are.
+static void warps_of_groups(tk_checker *c, tk_kernel_attrs *out) {
+    enum { GROUP = 4 };
+    const int64_t warps = GROUP * out->consumers;
+    if (warps > 0 && out->warps > 0 && warps != out->warps) {
+        tk_err(c, out->specialize_span, "attribute-argument",
+               "'consumers = %lld' is %lld warps, but '@warps' or '@tune' says %lld",
+               (long long)out->consumers, (long long)warps, (long long)out->warps);
+    }
+    out->warps = warps > 0 ? warps : out->warps;
+}
+
 // Attributes of a specialisation stand in place of the kernel's of the same name.
 void tk_check_kernel_attrs(tk_checker *c, const tk_kernel_def *def, tk_kernel_attrs *out) {
     bool done[A_COUNT] = {0};
@@ -393,6 +410,7 @@ void tk_check_kernel_attrs(tk_checker *c, const tk_kernel_def *def, tk_kernel_at
             done[k] = done[k] || seen[k];
         }
     }
+    warps_of_groups(c, out);
 }
 
 const tk_expr *tk_tune_first(const tk_kernel_def *def, const char *name) {

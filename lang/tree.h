@@ -223,8 +223,9 @@ typedef struct tk_kernel_attrs {
     int64_t warps, stages, cluster;
     bool persistent;
     int64_t producers, consumers;
-    TK_VEC(const char *) require; // "tensor_cores", "max_registers"
-    TK_VEC(int64_t) require_arg;  // its number, or -1
+    tk_span stages_span, specialize_span; // where they are written
+    TK_VEC(const char *) require;         // "tensor_cores", "max_registers"
+    TK_VEC(int64_t) require_arg;          // its number, or -1
     TK_VEC(tk_span) require_span;
 } tk_kernel_attrs;
 

@@ -76,6 +76,10 @@ void tk_pass_barrier(tk_pass_ctx *c);
 void tk_gpu_refuse(tk_diags *diags, const tk_module *m, const tk_target *t, const tk_op *op,
                    const char *why);
 
+// The same of an attribute, at its place: "'@stages(9)' cannot be kept for sm_80: why".
+tk_diag *tk_gpu_refuse_attr(tk_diags *diags, const tk_target *t, tk_span at, const char *attr,
+                            const char *why);
+
 // Warps for a function whose author wrote none: by the elements of its largest tile, 1 to 16
 // (warps.c).
 unsigned tk_default_warps(const tk_func *f);

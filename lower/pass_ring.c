@@ -5,12 +5,15 @@
 // out:   loads of a `for` are fetched n - 1 iterations ahead and taken where they stood (ring.h)
 // keeps: every value, bit for bit
 // needs: pad, chunk: it counts the bytes of tiles as they will be; licm, dce
-// when not: nothing asks for it. What is asked for and cannot be is an error: loops that do not
-// rise
-//           by a constant; tensors that may be written; places that depend on what the loop
-//           computes; masks; more shared memory than there is. But where it is the caller's tensors
-//           of which no thread can copy 4 bytes at once, they are loaded in their iteration, and a
-//           note says so.
+// when not: nothing asks for it. What is asked for by `pipeline` and cannot be is an error: loops
+//           that do not rise by a constant; tensors that may be written; places that depend on what
+//           the loop computes; masks; more shared memory than there is. But where it is the
+//           caller's tensors of which no thread can copy 4 bytes at once, they are loaded in their
+//           iteration, and a note says so.
+//
+// `@stages(n)` says how many slots the rings of loops without `pipeline` have; of a loop from which
+// no matrix unit has its operands, all loads that can run ahead then do. It is an error where there
+// is no room for so many, and where no loop has a load that can run ahead.
 #include "lower/box.h"
 #include "lower/lower.h"
 #include "lower/ring.h"
@@ -29,6 +32,9 @@ typedef struct ringer {
     const tk_axis *x;
     unsigned log_warps;
     op_list loops;
+    bool staged, given;  // `@stages` was kept by a loop; but for the caller's tensors it would be
+    const char *why;     // the first reason why it is not
+    const tk_op *why_at; // where
 } ringer;
 
 // One loop.
@@ -42,6 +48,8 @@ typedef struct job {
     int64_t slots, step;
     tk_dtype index; // its type
     bool asked;     // by `pipeline`
+    bool staged;    // by `@stages`
+    bool every;     // load of a tile is wanted, not only what a matrix unit takes
     bool found;     // a load of a tile
 } job;
 enum { MOST_LOADS = 16 };
@@ -116,6 +124,15 @@ static void refuse(const job *j, const tk_op *op, const char *why) {
                             (long long)j->slots, why));
 }
 
+// A reason why a loop does not keep `@stages`, which others may.
+static void excuse(job *j, const tk_op *at, const char *why) {
+    ringer *s = j->s;
+    if (j->staged && !s->why) {
+        s->why = why;
+        s->why_at = at;
+    }
+}
+
 static const char *name_of(const job *j, const tk_op *load) {
     const char *name = j->s->f->value.at[load->opnd[0]].name;
     return name ? name : "?";
@@ -166,7 +183,7 @@ static bool concerns(const job *j, const tk_op *op) {
         return false;
     }
     const tk_layout l = tk_ring_layout_of(j->s->f, op);
-    return j->asked || feeds_unit(j, op->res[0], &l);
+    return j->every || feeds_unit(j, op->res[0], &l);
 }
 
 static void collect(job *j) {
@@ -184,8 +201,10 @@ static void collect(job *j) {
             refuse(j, op, why);
         } else if (why) {
             note_missed(j, op, why);
+            excuse(j, op, why);
         } else if (place) {
             note_missed(j, op, place);
+            j->s->given = j->s->given || j->staged;
         } else {
             j->how[j->loads.n] = slower ? TK_HOW_ASYNC : TK_HOW_TENSOR;
             j->slower[j->loads.n] = slower;
@@ -261,6 +280,22 @@ static void find_stored(void *user, tk_op *op) {
         const uint64_t bytes = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
         s->bytes = bytes > s->bytes ? bytes : s->bytes;
     }
+}
+
+// `@stages` of a loop that has loads.
+static bool enough_for_stages(const job *j) {
+    tk_pass_ctx *c = j->s->c;
+    if (!j->staged || enough_memory(j)) {
+        return true;
+    }
+    const char *attr = tk_format(c->diags->arena, "stages(%lld)", (long long)j->slots);
+    tk_diag *d = tk_gpu_refuse_attr(
+        c->diags, c->target, c->m->attrs.stages_span, attr,
+        tk_format(c->diags->arena,
+                  "the tiles of an iteration are %llu bytes, and there are %u of shared memory",
+                  (unsigned long long)slot_bytes(j), c->target->shared_max));
+    tk_note(c->diags, d, tk_loc_span(c->m, j->loop->loc), "this loop loads them");
+    return false;
 }
 
 // Where nobody says how many: as many as there is room for beside what other ops of the program may
@@ -387,7 +422,8 @@ static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_v
 // fetch (pass_specialize.c), as no others may wait before that.
 static tk_op *place_of_rings(const job *j) {
     tk_op *top = j->loop;
-    bool tensor = j->s->c->target->wgmma;
+    const tk_kernel_attrs *at = &j->s->c->m->attrs;
+    bool tensor = j->s->c->target->wgmma || at->producers || at->consumers;
     for (uint32_t i = 0; i < j->loads.n; i++) {
         tensor = tensor && !j->slower[i];
     }
@@ -493,9 +529,14 @@ static void apply(job *j) {
 // ---- The pass -----------------------------------------------------------------------------------
 
 static const char *loads_of(job *j) {
+    j->every = j->asked;
     collect(j);
+    if (j->staged && !j->found) {
+        j->every = true;
+        collect(j);
+    }
     if (!j->asked) {
-        j->slots = slots_by_rule(j);
+        j->slots = j->staged ? j->slots : slots_by_rule(j);
         return NULL;
     }
     return !j->found           ? "the loop loads no tiles"
@@ -505,18 +546,40 @@ static const char *loads_of(job *j) {
 
 static void judge(ringer *s, tk_op *loop) {
     job j = {.s = s, .loop = loop, .slots = loop->at.pipeline, .asked = loop->at.pipeline > 1};
-    if (loop->at.pipeline == 1 || (!j.asked && loop->code == TK_OP_WHILE)) {
+    const int64_t stages = s->c->m->attrs.stages;
+    j.staged = !loop->at.pipeline && stages > 1 && !has_loop(loop->reg[loop->nreg - 1]);
+    if (loop->at.pipeline == 1 || (stages == 1 && !j.asked) ||
+        (!j.asked && !j.staged && loop->code == TK_OP_WHILE)) {
         return;
     }
-    j.slots = j.asked ? j.slots : 2;
+    j.slots = j.asked ? j.slots : j.staged ? stages : 2;
     const char *why = loop->code == TK_OP_WHILE
                           ? "how often the loop runs is not known when it begins"
                           : loop_why_not(&j);
     why = why ? why : loads_of(&j);
     if (why && j.asked) {
         refuse(&j, loop, why);
-    } else if (!why && j.loads.n && j.slots > 1 && s->c->diags->errors == 0) {
+    } else if (why) {
+        excuse(&j, loop, why);
+    } else if (j.loads.n && j.slots > 1 && enough_for_stages(&j) && s->c->diags->errors == 0) {
         apply(&j);
+        s->staged = s->staged || j.staged;
+    }
+}
+
+// `@stages` is kept by a loop, or an error.
+static void judge_stages(const ringer *s) {
+    tk_pass_ctx *c = s->c;
+    const tk_kernel_attrs *at = &c->m->attrs;
+    if (at->stages <= 1 || s->staged || s->given || c->diags->errors > 0) {
+        return;
+    }
+    tk_diag *d = tk_gpu_refuse_attr(
+        c->diags, c->target, at->stages_span,
+        tk_format(c->diags->arena, "stages(%lld)", (long long)at->stages),
+        s->why ? s->why : "there is no loop without 'pipeline' that loads tiles");
+    if (s->why) {
+        tk_note(c->diags, d, tk_loc_span(c->m, s->why_at->loc), "here");
     }
 }
 
@@ -542,5 +605,6 @@ void tk_pass_ring(tk_pass_ctx *c) {
         for (uint32_t k = 0; k < s.loops.n; k++) {
             judge(&s, s.loops.at[k]);
         }
+        judge_stages(&s);
     }
 }

@@ -8,7 +8,9 @@
 // keeps: every value, bit for bit
 // needs: barrier
 // when not: the target has no such copies; nothing multiplies by warpgroups, which are what waits
-//           else; what is fetched depends on what the program computes
+//           else; what is fetched depends on what the program computes. Where `@specialize` asks
+//           for it, multiplying does not matter, and what is in the way is an error, but for what
+//           the caller promises of its tensors, and what is kept for debugging
 //
 // What is fetched depends on indices alone, so both sides can run the same loops, each at its pace:
 // rings keep them together. Numbers that both need are computed by both.
@@ -18,14 +20,16 @@
 #include "ir/pass_util.h"
 #include "ir/scratch.h"
 
-enum { PRODUCERS = 4 }; // warps: registers are handed over by fours
+enum { GROUP = 4 }; // warps: registers are handed over by fours
 
 typedef struct specializer {
     tk_pass_ctx *c;
     tk_func *f;
     tk_vmap map; // from values of one side to those of the other
     tk_op *last; // ring of the body
-    uint32_t fetches, by_tensor, products;
+    uint32_t fetches, by_tensor, rings, products;
+    int64_t producers;   // warps
+    bool asked, excused; // by `@specialize`; it need not be kept
     const char *why;
 } specializer;
 
@@ -36,6 +40,7 @@ static void survey(void *user, tk_op *op) {
     s->fetches += op->code == TK_OP_FETCH;
     s->by_tensor += op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR;
     s->products += op->code == TK_OP_DOT && op->at.unit == TK_UNIT_WGMMA;
+    s->rings += op->code == TK_OP_RING;
     s->last = op->code == TK_OP_RING ? op : s->last;
 }
 
@@ -59,18 +64,37 @@ static bool waits_before(const specializer *s) {
     return m.used;
 }
 
-static const char *why_not(const specializer *s) {
+// Whether the tensors of the launch are why tiles are not fetched by tensor copies: with all that
+// can be promised of them they would be.
+static bool by_promises(const specializer *s) {
+    bool all = true;
+    for (uint32_t i = 0; i < s->f->params.n && s->c->facts; i++) {
+        const bool tensor = tk_value_type(s->f, s->f->params.at[i])->kind == TK_T_TENSOR;
+        all = all && (!tensor || (s->c->facts[i] & TK_FACT_MAP));
+    }
+    return s->c->target->bulk && (!s->c->facts || !all);
+}
+
+static const char *why_not(specializer *s) {
     const int64_t warps = s->c->m->attrs.warps;
+    if (!s->last || s->by_tensor < s->fetches) {
+        s->excused = by_promises(s);
+        return s->last ? "a tile is not fetched by tensor copies" : "no tile is loaded ahead";
+    }
     if (s->fetches == 0) {
         return "no tile is fetched";
     }
-    if (s->by_tensor < s->fetches) {
-        return "a tile is not fetched by tensor copies";
+    if (warps % GROUP != 0) {
+        return "its warps are not some fours";
     }
-    if (warps % PRODUCERS != 0 || (warps + PRODUCERS) * 32 > s->c->target->threads_max) {
-        return "its warps are not some fours with room for four more";
+    if ((warps + s->producers) * 32 > s->c->target->threads_max) {
+        return "its warps and those that fetch are more than a block has";
+    }
+    if (s->rings < s->producers / GROUP) {
+        return "it has fewer rings of tiles than groups that fetch";
     }
     if (s->c->debug) {
+        s->excused = true;
         return "asserts and prints are kept";
     }
     return waits_before(s) ? "all warps wait before its rings are made" : NULL;
@@ -214,20 +238,27 @@ static void drop_fetches(specializer *s, tk_region *r) {
 
 static void note(specializer *s, const char *why) {
     tk_module *m = s->c->m;
+    if (why && s->asked && !s->excused) {
+        tk_gpu_refuse_attr(s->c->diags, s->c->target, m->attrs.specialize_span, "specialize", why);
+        return;
+    }
     tk_note_rec *n =
         tk_note_add(&m->notes, "specialize", "specialized", tk_loc_span(m, s->f->loc),
                     why ? TK_NOTE_MISSED : TK_NOTE_DONE, "warps of their own %s%s",
                     why ? "do not fetch the tiles: " : "fetch the tiles", why ? why : "");
     if (!why) {
-        tk_note_number_add(&m->notes, n, "producers", PRODUCERS);
+        tk_note_number_add(&m->notes, n, "producers", (double)s->producers);
         tk_note_number_add(&m->notes, n, "consumers", (double)m->attrs.warps);
     }
 }
 
 static void function(tk_pass_ctx *c, tk_func *f) {
+    const tk_kernel_attrs *at = &c->m->attrs;
     specializer s = {.c = c, .f = f, .map = {.arena = c->scratch}};
+    s.asked = at->producers || at->consumers;
+    s.producers = GROUP * (at->producers ? at->producers : 1);
     tk_func_walk(f, survey, &s);
-    if (!s.last || !s.products || !c->target->wgmma) {
+    if (!s.asked && (!s.last || !s.products || !c->target->wgmma)) {
         return;
     }
     const char *why = why_not(&s);
@@ -236,7 +267,7 @@ static void function(tk_pass_ctx *c, tk_func *f) {
         return;
     }
     tk_op *part = tk_op_new(f, TK_OP_PARTITION, f->loc, 0, NULL, 0, NULL, 2);
-    part->at.producers = PRODUCERS;
+    part->at.producers = s.producers;
     part->reg[0] = tk_region_new(f, part);
     part->reg[1] = tk_region_new(f, part);
     for (const tk_op *op = s.last->next; op && !s.why; op = op->next) {

@@ -13,3 +13,9 @@ void tk_gpu_refuse(tk_diags *diags, const tk_module *m, const tk_target *t, cons
         tk_note(diags, d, m->locs.at[l].span, "called from here");
     }
 }
+
+tk_diag *tk_gpu_refuse_attr(tk_diags *diags, const tk_target *t, tk_span at, const char *attr,
+                            const char *why) {
+    return tk_error(diags, at, "gpu-refused", "'@%s' cannot be kept for %s: %s", attr, t->name,
+                    why);
+}

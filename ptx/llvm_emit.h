@@ -46,6 +46,7 @@ typedef struct tk_emit {
     unsigned warps;               // that run the program, a power of two
     unsigned producers;           // warps beside these that fetch for it (op partition)
     enum { TK_SIDE_ALL, TK_SIDE_PRODUCER, TK_SIDE_CONSUMER } side; // whose code is made
+    unsigned group;          // of four warps that fetch: whose code is made
     LLVMValueRef **value;    // per tk_vid: its registers; NULL before its definition
     LLVMValueRef *kept;      // per tk_vid: where a kept tile is (llvm_kept.c); NULL: nowhere
     uint32_t *uses;          // per tk_vid: operands that it is

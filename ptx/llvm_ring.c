@@ -93,6 +93,7 @@ static void make(tk_emit *e, const tk_op *op) {
     const tk_how how = how_of(e, op->res[0]);
     tk_emit_ring *r = TK_NEW(e->arena, tk_emit_ring);
     r->next = e->rings;
+    r->number = r->next ? r->next->number + 1 : 0;
     e->rings = r;
     r->v = op->res[0];
     r->op = op;
@@ -161,8 +162,20 @@ static void fetch_async(tk_emit *e, const tk_op *op, const tk_emit_ring *r, LLVM
     tk_emit_end(e, &own);
 }
 
+enum { GROUP = 4 }; // warps: registers are handed over by fours
+
+static unsigned groups(const tk_emit *e) { return (e->producers + GROUP - 1) / GROUP; }
+
+// Whether the code at hand is of warps that fill the ring: groups of four share them out.
+static bool fills(const tk_emit *e, const tk_emit_ring *r) {
+    return e->side != TK_SIDE_PRODUCER || r->number % groups(e) == e->group;
+}
+
 static void fetch(tk_emit *e, const tk_op *op) {
     const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[op->nopnd - 1]);
+    if (!fills(e, r)) {
+        return;
+    }
     if (op->at.how == TK_HOW_TENSOR) {
         tk_emit_fetch_tensor(e, op, r);
     } else {
@@ -242,10 +255,12 @@ static void partition(tk_emit *e, const tk_op *op) {
         tk_emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", tk_ll_int(e, 32), 4, arg);
     tk_emit_cond c = tk_emit_if(e, tk_ll_icmp(e, LLVMIntUGE, warp, tk_emit_i32(e, e->warps)));
     hand_over(e, true);
-    tk_emit_cond first = tk_emit_if(e, tk_ll_is(e, warp, e->warps));
     e->side = TK_SIDE_PRODUCER;
-    tk_emit_region(e, op->reg[0]);
-    tk_emit_end(e, &first);
+    for (e->group = 0; e->group < groups(e); e->group++) {
+        tk_emit_cond first = tk_emit_if(e, tk_ll_is(e, warp, e->warps + GROUP * e->group));
+        tk_emit_region(e, op->reg[0]);
+        tk_emit_end(e, &first);
+    }
     tk_emit_else(e, &c);
     e->side = TK_SIDE_CONSUMER;
     hand_over(e, false);

@@ -17,6 +17,7 @@ typedef struct tk_emit_ring {
     struct tk_emit_ring *next;
     tk_vid v;
     const tk_op *op;
+    uint32_t number;          // from 0 on
     uint32_t slots, bytes;    // from slot to slot
     LLVMValueRef base;        // i32: where the first slot is in shared memory
     LLVMValueRef full, empty; // i32: the first barriers; those of the other slots follow

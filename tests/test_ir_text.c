@@ -271,6 +271,21 @@ Test(ir_text, attributes_of_the_kernel_are_kept) {
     ir_close(e);
 }
 
+Test(ir_text, attributes_have_places) {
+    ir_env *e = ir_open();
+    const char *text = "module tile stages=3 @\"a.tk\":3-9 producers=1 consumers=2 "
+                       "@\"a.tk\":20-31\n\n"
+                       "func @f() @\"a.tk\":0-5 {\n  return @?\n}\n";
+    const tk_module *m = ir_good(e, text);
+    cr_assert_str_eq(ir_text_locs(e, m), text);
+    cr_assert_eq(m->attrs.stages_span.begin, 3);
+    cr_assert_eq(m->attrs.specialize_span.end, 31);
+    const char *bare = "module tile producers=2 stages=3\nfunc @f() {\n  return\n}\n";
+    const tk_span at = ir_good(e, bare)->attrs.stages_span;
+    cr_assert_eq(at.begin, (uint32_t)(strstr(bare, "stages") - bare));
+    ir_close(e);
+}
+
 Test(ir_text, places_and_calls_around_them_are_kept) {
     ir_env *e = ir_open();
     const char *text =

@@ -42,6 +42,14 @@ kernel product<T: type, BM: int, BN: int, BK: int>(a: in T[M, K], b: in T[K, N],
     }
 }
 """
+SUMS = """kernel sums(x: in f32[M, N], y: out f32[M]) grid (i in cdiv(M, 16)) {
+    var total = zeros([16, 64], f32);
+    for k in 0 .. N step 64 {
+        total = total + x[i * 16 +: 16, k +: 64];
+    }
+    y[i * 16 +: 16] = reshape(sum(total, axis = 1), [16]);
+}
+"""
 TYPES = (("f16", "f32"), ("bf16", "f32"), ("f16", "f32"), ("bf16", "f32"), ("i8", "i32"), ("f8e4m3", "f32"))
 CASES = 32
 
@@ -93,6 +101,48 @@ def test_untuned(dtype, k):
         notes = kernel.notes(1)
         for said in ("wgmma", "by tensor copies of one thread", "warps of their own fetch the tiles"):
             assert said in notes, f"{said}: {notes}"
+    kernel.close()
+
+
+# Slots, groups of warps that fetch and that compute, as the attributes say: a ring each has a group, or they share one.
+@test(*[(seed,) for seed in range(16)])
+def test_attributes(seed):
+    pick = random.Random(seed)
+    stages, producers, consumers = pick.choice((1, 2, 3, 4, 5)), pick.choice((1, 2)), pick.choice((1, 2))
+    bm, bn, bk = pick.choice((64, 128)), pick.choice((64, 128)), 32
+    trips = pick.choice((0, 1, stages - 1, stages, stages + 1, 2 * stages + 1))
+    m, n, k = pick.choice((bm, bm + 8, 3 * bm)), pick.choice((bn, bn + 16)), trips * bk
+    attributes = f"@stages({stages}) " + pick.choice(("", "@persistent "))
+    if stages > 1:
+        attributes += f"@specialize(producers = {producers}, consumers = {consumers}) "
+    text = attributes + PRODUCT % ("M, K", "K, N", "", A_OF["n"][1], B_OF["n"][1])
+    kernel = tkclib.Kernel(text, "product", {"T": "f16", "A": "f32", "BM": bm, "BN": bn, "BK": bk}, check=False)
+    tkclib.SEED = seed % 5
+    run(kernel, small(pick, "f16", (m, k)), small(pick, "f16", (k, n)), {"c": ((m, n), "f32")})
+    if tkclib.DEVICE == "sim" and k:
+        notes = kernel.notes(1)
+        assert ("ahead" in notes) == (stages > 1), notes
+        if stages > 1:
+            assert f"(tiles {stages})" in notes, notes
+            assert f"(producers {4 * producers}, consumers {4 * consumers})" in notes, notes
+    kernel.close()
+
+
+# A loop that no matrix unit works in: what its tiles are added to, its warps make, while others fetch.
+@test(*[(stages, n) for stages in (2, 4) for n in (0, 64, 192, 384)])
+def test_sums(stages, n):
+    pick = random.Random(n)
+    text = f"@stages({stages}) @specialize(producers = 1, consumers = 1)\n" + SUMS
+    kernel = tkclib.Kernel(text, "sums", {}, check=False)
+    tkclib.SEED = n % 5
+    results = []
+    x = small(pick, "f32", (40, n))
+    for device in ("cpu", tkclib.DEVICE):
+        results.append(tkclib.array(np.full((40,), 99), "f32"))
+        kernel.on(device, x=x, y=results[-1])
+    assert np.array_equal(results[0].f64(), results[1].f64())
+    if tkclib.DEVICE == "sim" and n:
+        assert "(producers 4, consumers 4)" in kernel.notes(1), kernel.notes(1)
     kernel.close()
 
 
