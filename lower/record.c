@@ -253,6 +253,9 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     if (r->o->counts) {
         times(r, n);
         count_access(r, op, &p, n, &one, &all);
+        if (op->code == TK_OP_LOAD) {
+            tk_record_demand_of_load(r, one.of.requests, one.moved);
+        }
     }
     if (op->at.staged || op->code == TK_OP_FETCH) {
         record_staging(r, op, &one, &all);
@@ -444,7 +447,7 @@ static const char *unit_words(const tk_recorder *r, const tk_op *op, const char 
 }
 
 // A slower unit than the target has is always noted as missed.
-static void record_product(const tk_recorder *r, const tk_op *op) {
+static void record_product(tk_recorder *r, const tk_op *op) {
     tk_module *m = r->f->module;
     const bool is_dot = op->code == TK_OP_DOT, fma = !is_dot || op->at.unit == TK_UNIT_FMA;
     const tk_dot_unit_choice c = tk_dot_unit_of(r->o->target, r->f, op, m->attrs.warps);
@@ -460,6 +463,7 @@ static void record_product(const tk_recorder *r, const tk_op *op) {
         const tk_matrix_plan p = tk_matrix_plan_of(r->f, op);
         tk_note_word_add(&m->notes, n, "a", operand_words(r, &p, &p.a));
         tk_note_word_add(&m->notes, n, "b", operand_words(r, &p, &p.b));
+        tk_record_demand(r, op, &p);
     }
     layout_word(r, n, "layout", op->res[0]);
     count_across(r, op, n);
@@ -581,6 +585,7 @@ static void record_op(tk_recorder *r, const tk_op *op) {
         record_access(r, op);
     } else if (op->code == TK_OP_TAKE) {
         record_taken(r, op);
+        tk_record_demand_of_take(r, op);
     }
     if (tk_moving_of(r->f, op, &m)) {
         record_move(r, op, &m);

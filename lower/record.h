@@ -18,6 +18,7 @@
 //   work         operations on floats of the whole program
 //   traffic      for each tensor: how many bytes all programs move, and how many there are
 //   launch       programs
+//   demand       of products on tensor cores: cycles and bytes of a program (lower/cost.h)
 #ifndef TK_LOWER_RECORD_H
 #define TK_LOWER_RECORD_H
 

@@ -3,6 +3,8 @@
 #ifndef TK_LOWER_RECORD_INTERNAL_H
 #define TK_LOWER_RECORD_INTERNAL_H
 
+#include "ir/matrix.h"
+#include "lower/cost.h"
 #include "lower/record.h"
 #include "lower/sample.h"
 
@@ -25,6 +27,8 @@ typedef struct tk_recorder {
     double flops, flops64, products; // products: those of matrices, among flops or flops64
     double matrix, as_f16; // by tensor cores, but for f64; as many of f16 as take the same time
     bool flops_unknown;
+    tk_demand demand; // of what is done on tensor cores
+    bool demand_unknown;
     const tk_op *largest; // makes the tile with most registers of a thread
     uint64_t largest_words;
 } tk_recorder;
@@ -41,5 +45,13 @@ void tk_record_hold(tk_recorder *r, const tk_op *op);
 void tk_record_moved(tk_recorder *r, const tk_op *op, uint32_t param, double bytes, double by_all);
 void tk_record_work(tk_recorder *r, const tk_op *op);
 void tk_record_whole(tk_recorder *r); // the notes of the kernel
+// Products of f16 that take the time of one of these on tensor cores; 0: it is not done there.
+double tk_record_as_f16(const tk_recorder *r, const tk_op *op);
+
+// record_demand.c: of a product on tensor cores, a tile that was fetched, a load that is not ahead
+void tk_record_demand(tk_recorder *r, const tk_op *op, const tk_matrix_plan *p);
+void tk_record_demand_of_take(tk_recorder *r, const tk_op *op);
+void tk_record_demand_of_load(tk_recorder *r, double requests, double bytes);
+void tk_record_demand_note(tk_recorder *r);
 
 #endif

@@ -48,8 +48,7 @@ static double of_op(const tk_recorder *r, const tk_op *op) {
     return tk_op_info(op->code)->elementwise ? elements(r, op->res[0]) : 0;
 }
 
-// Products of f16 that take the time of one of these on tensor cores; 0: it is not done there.
-static double of_f16(const tk_recorder *r, const tk_op *op) {
+double tk_record_as_f16(const tk_recorder *r, const tk_op *op) {
     const tk_dtype t = tk_value_type(r->f, op->opnd[0])->dtype;
     if (op->at.unit == TK_UNIT_FMA) {
         return 0;
@@ -67,7 +66,7 @@ void tk_record_work(tk_recorder *r, const tk_op *op) {
     }
     const double n = of_op(r, op) * (r->times >= 0 ? r->times : 1);
     const bool wide = tk_value_type(r->f, op->res[0])->dtype == TK_F64;
-    const double by_unit = op->code == TK_OP_DOT && !wide ? of_f16(r, op) : 0;
+    const double by_unit = op->code == TK_OP_DOT && !wide ? tk_record_as_f16(r, op) : 0;
     *(by_unit > 0 ? &r->matrix : wide ? &r->flops64 : &r->flops) += n;
     r->as_f16 += n * by_unit;
     r->products += op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED ? n : 0;
@@ -128,6 +127,7 @@ void tk_record_whole(tk_recorder *r) {
         tk_note_number_add(notes, n, "on tensor cores", r->matrix);
         tk_note_number_add(notes, n, "as of f16", r->as_f16);
     }
+    tk_record_demand_note(r);
     if (r->programs >= 0) {
         n = note(r, "launch", "programs of the launch");
         tk_note_number_add(notes, n, "programs", r->programs);

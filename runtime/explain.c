@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the compiler made of a kernel, from its notes alone: sorted by place, with the least time of
 // a launch.
+#include "lower/cost.h"
 #include "lower/lower.h"
 #include "runtime/internal.h"
 
@@ -137,6 +138,7 @@ static void sort_notes(tk_arena *a, const tk_module *m, explained *x) {
     const tk_span home = m->locs.at[x->f->loc].span;
     place *p = TK_NEW_ARRAY(a, place, m->notes.list.n + 1);
     x->kernel = home;
+    x->nwhole = 0;
     x->n = m->notes.list.n;
     for (uint32_t i = 0; i < x->n; i++) {
         const tk_note_rec *r = m->notes.list.at[i];
@@ -182,6 +184,75 @@ static void find_times(explained *x) {
     }
 }
 
+// ---- The time that the model predicts -----------------------------------------------------------
+
+static const tk_note_rec *note_of(const tk_module *m, const char *id) {
+    const tk_note_rec *found = NULL;
+    for (uint32_t i = 0; i < m->notes.list.n; i++) {
+        found = is(m->notes.list.at[i], id) ? m->notes.list.at[i] : found;
+    }
+    return found;
+}
+
+static bool is_done(const tk_module *m, const char *id) {
+    const tk_note_rec *r = note_of(m, id);
+    return r && r->verdict == TK_NOTE_DONE;
+}
+
+static double stored_bytes(const explained *x) {
+    double n = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        n += is(x->note[i], "traffic") ? explain_number(x->note[i], "written") : 0;
+    }
+    return n;
+}
+
+static void add_prediction(tk_module *m, const explained *x, const tk_prediction *p,
+                           const tk_launch *l, double tiles) {
+    tk_notes *notes = &m->notes;
+    const double flops = x->programs * (x->flops + x->flops64 + x->matrix);
+    tk_note_rec *n =
+        tk_note_add(notes, "predict", "predicted", x->kernel, TK_NOTE_INFO,
+                    "on %s about %.4g us, %.4g TFLOP/s with what pads its tiles; bound by "
+                    "%s",
+                    x->gpu->name, p->seconds * 1e6, flops / p->seconds / 1e12, p->bound);
+    tk_note_number_add(notes, n, "seconds", p->seconds);
+    tk_note_number_add(notes, n, "waves", p->waves);
+    tk_note_number_add(notes, n, "blocks at once", l->blocks * x->gpu->multiprocessors);
+    tk_note_number_add(notes, n, "matrix cycles a tile", p->matrix / tiles);
+    tk_note_number_add(notes, n, "shared cycles a tile", p->shared / tiles);
+    tk_note_number_add(notes, n, "cache cycles a tile", p->cache / tiles);
+    tk_note_number_add(notes, n, "threads cycles a tile", p->threads / tiles);
+    tk_note_number_add(notes, n, "begin cycles", p->begin);
+    tk_note_number_add(notes, n, "loop cycles", p->main);
+    tk_note_number_add(notes, n, "end cycles", p->end);
+}
+
+// Where the sizes are known, of a kernel with products on tensor cores.
+static bool predict(tk_module *m, const explained *x) {
+    const tk_note_rec *r = note_of(m, "demand"), *o = note_of(m, "occupancy");
+    if (!r || !o || x->programs <= 0 || x->bytes < 0) {
+        return false;
+    }
+    const tk_demand d = {.tiles = explain_number(r, "tiles"),
+                         .matrix = explain_number(r, "matrix cycles"),
+                         .read = explain_number(r, "shared read"),
+                         .written = explain_number(r, "shared written"),
+                         .fetched = explain_number(r, "fetched"),
+                         .requests = explain_number(r, "requests not ahead"),
+                         .flops = x->flops,
+                         .stored = stored_bytes(x)};
+    const double blocks = explain_number(o, "blocks");
+    const tk_launch l = {.programs = x->programs,
+                         .blocks = blocks > 0 ? blocks : 1,
+                         .least_bytes = x->least_bytes,
+                         .apart = is_done(m, "specialized"),
+                         .persistent = is_done(m, "persistent")};
+    const tk_prediction p = tk_predict(x->gpu, x->target, &d, &l);
+    add_prediction(m, x, &p, &l, d.tiles > 0 ? d.tiles : 1);
+    return true;
+}
+
 // ---- The call -----------------------------------------------------------------------------------
 
 static const char *formatted(tk_work *w, const explained *x, tkc_explain_format format) {
@@ -225,6 +296,9 @@ static void explain(tk_work *w, void *arg) {
     x.fact = o.facts;
     sort_notes(&w->arena, m, &x);
     find_times(&x);
+    if (predict(m, &x)) {
+        sort_notes(&w->arena, m, &x);
+    }
     const char *text = formatted(w, &x, c->options->format);
     if (!text || !text_copy(w->config, text, strlen(text), c->out)) {
         tk_fail_memory(&w->guard);

@@ -303,6 +303,28 @@ def goldens(bless):
         check(same, f"{path} is not what comes out (tests/test_explain.py --bless): {done.stdout if not same else ''}")
 
 
+# What an H200 took for products in bf16 (bench/NOTES.md): extents, columns of a tile, TFLOP/s of the extents.
+MEASURED = [((4096, 4096, 4096), 256, 765), ((8192, 8192, 8192), 256, 752), ((8192, 8192, 1024), 256, 655),
+            ((4096, 14336, 4096), 256, 770), ((4096, 4096, 4096), 128, 655), ((8192, 8192, 8192), 128, 625),
+            ((16, 14336, 4096), 256, 44), ((1024, 1024, 1024), 256, 156), ((1024, 1024, 1024), 128, 222)]
+
+
+def predictions():
+    for (m, n, k), columns, speed in MEASURED:
+        found = explained("std/matmul.tk", "--kernel", "matmul", "-D", "T=bf16", "-D", "BM=128", "-D", f"BN={columns}", "-D", "BK=64",
+                          "--dim", f"M={m}", "--dim", f"N={n}", "--dim", f"K={k}", "--arch", "sm_90a")
+        (note,) = [x for x in found["notes"] if x["id"] == "predicted"]
+        ratio = 2e-12 * m * n * k / number(note, "seconds") / speed
+        check(0.9 < ratio < 1.1, f"{m} x {n} x {k}, {columns} columns: {ratio:.3f} of the speed measured, {note}")
+    # No prediction without sizes, or without products.
+    words = ["std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64"]
+    for more, said in ((["--dim", "M=512", "--dim", "N=512", "--dim", "K=512"], True), ([], False)):
+        notes = explained(*words, *more)["notes"]
+        check(any(x["id"] == "predicted" for x in notes) == said, f"{more}: {notes}")
+    notes = explained("std/softmax.tk", "--kernel", "softmax", "--in", "x=randn(64,512)")["notes"]
+    check(not [x for x in notes if x["id"] in ("predicted", "demand")], f"{notes}")
+
+
 def formats():
     words = [file_of(ROWS % ("@require(vectorized)", STRIDED)), *F32.split()]
     text, error = tkc("explain", *words, code=1)
@@ -347,6 +369,7 @@ if __name__ == "__main__":
         sys.exit(0)
     against_simulator()
     demands()
+    predictions()
     goldens("--bless" in sys.argv)
     formats()
     sys.exit(len(FAILED) > 0)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of cost.h, and its figures.
+#include "lower/cost.h"
+
+// What no data sheet says. The shares and cycles are an H200's, fitted to the products measured in
+// bench/NOTES.md; SHARED and CACHE are the widths of the paths of a multiprocessor.
+static const struct {
+    double sustained;       // of the data sheet's clock, under the load of matrix units
+    double memory;          // of the data sheet's bandwidth
+    double launch;          // seconds between launches in a row
+    double shared, cache;   // bytes a cycle
+    double begin, end, out; // cycles: the first tile, the last store; bytes stored a cycle
+    double together;        // cycles of an iteration in which warps fetch and multiply
+    double request;         // cycles of a warp's load that is not ahead, with what follows
+    double of_warps;        // of the matrix unit's speed, by instructions of single warps on sm_90
+} figure = {.sustained = 0.83,
+            .memory = 0.9,
+            .launch = 1.2e-6,
+            .shared = 128,
+            .cache = 64,
+            .begin = 1000,
+            .end = 500,
+            .out = 32,
+            .together = 100,
+            .request = 4.2,
+            .of_warps = 0.62};
+
+double tk_matrix_cycles(const tk_target *t, double products, bool warpgroups) {
+    return products / (t->matrix * (t->wgmma && !warpgroups ? figure.of_warps : 1));
+}
+
+static double greater(double a, double b) { return a > b ? a : b; }
+
+static double whole(double x) {
+    const double n = (double)(uint64_t)x;
+    return n < x ? n + 1 : n;
+}
+
+static const char *bound_of(const tk_prediction *p, const tk_launch *l) {
+    const double n = l->blocks, main = n * p->main, rest = p->begin + p->end;
+    const double most = greater(p->matrix, greater(p->shared, p->cache));
+    return rest > main         ? "the first tile and the stores"
+           : p->threads > most ? "what threads load and compute"
+           : p->matrix >= most ? "the matrix units"
+           : p->shared >= most ? "shared memory"
+                               : "reads from the second-level cache";
+}
+
+// Cycles of n blocks on a multiprocessor: what they wait for is shared by them.
+static double of_blocks(const tk_prediction *p, double n) {
+    return n > 0 ? n * p->main + p->begin + p->end : 0;
+}
+
+tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand *d,
+                         const tk_launch *l) {
+    const double mps = gpu->multiprocessors, clock = gpu->matrix / (2 * mps * t->matrix);
+    const double lanes = gpu->flops / (2 * mps * clock);
+    tk_prediction p = {.matrix = d->matrix,
+                       .shared = (d->read + d->written) / figure.shared,
+                       .cache = d->fetched / figure.cache,
+                       .threads = d->requests * figure.request + d->flops / lanes,
+                       .begin = figure.begin,
+                       .end = figure.end + d->stored / figure.out};
+    p.main = greater(p.matrix, greater(p.shared, p.cache)) + p.threads +
+             (l->apart ? 0 : d->tiles * figure.together);
+    const double at_once = mps * l->blocks, full = (double)(uint64_t)(l->programs / at_once);
+    const double rest = whole((l->programs - full * at_once) / mps);
+    double cycles = full * of_blocks(&p, l->blocks) + of_blocks(&p, rest);
+    p.waves = whole(l->programs / at_once);
+    if (l->persistent && l->apart && p.waves > 1) { // the next tiles come while results are stored
+        cycles -= (p.waves - 1) * p.begin;
+    }
+    const double by_memory = l->least_bytes / (gpu->bandwidth * figure.memory);
+    const double by_cycles = cycles / (clock * figure.sustained);
+    p.seconds = figure.launch + greater(by_memory, by_cycles);
+    p.bound = by_memory > by_cycles ? "memory" : bound_of(&p, l);
+    return p;
+}
