@@ -53,6 +53,7 @@ typedef struct tk_sim_symbol {
     uint32_t depth; // of its scope
     uint32_t value; // slot, offset, index of a variable, function or instruction; RANGE: how many
     uint32_t bytes; // LOCAL
+    uint8_t digits; // REG: of a range's number, at the name's end; 0: of none
     bool placed;    // REG: has a slot; TARGETS: a brx.idx has them
     const char **labels; // TARGETS: [value]
 } tk_sim_symbol;
@@ -161,6 +162,10 @@ uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
 
 // ---- read_forms.c
+// Whether a register of type `has` may be the operand at `place`, of type `type`. bits_only: it has
+// no type of the instruction.
+bool tk_sim_register_fits(const tk_sim_inst *i, unsigned place, tk_sim_type has, tk_sim_type type,
+                          bool bits_only);
 // What is wrong with the words and operands of an instruction that fits this row; NULL: nothing.
 const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
                                 const tk_sim_inst *i);

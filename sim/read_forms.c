@@ -10,6 +10,36 @@ static bool begins(const tk_sim_inst *i, const char *with) {
     return strncmp(i->name, with, strlen(with)) == 0;
 }
 
+// Instructions whose operands are words, whatever is in them; the mask of a shuffle is a number.
+static bool takes_words(const tk_sim_inst *i, unsigned place) {
+    return begins(i, "movmatrix.") || begins(i, "prmt.") || begins(i, "fns.") ||
+           begins(i, "tensormap.replace.") || (begins(i, "shfl.") && place != 4);
+}
+
+// Registers of .b go with all types, and of the others u with s. A float register goes with its own
+// type, and where the operand is of .b; with none where the operand has no type of the instruction,
+// or is an integer though the instruction says .b. f16x2 counts as bits where u and s do. So ptxas
+// has it; its exceptions are the ones below.
+bool tk_sim_register_fits(const tk_sim_inst *i, unsigned place, tk_sim_type has, tk_sim_type type,
+                          bool bits_only) {
+    const char kind = tk_sim_types[has].kind, of = tk_sim_types[type].kind;
+    const bool integers = begins(i, "redux.") || begins(i, "bmsk.");
+    const bool wide = begins(i, "mul.") || begins(i, "mad.") || begins(i, "cvt.");
+    if (kind == 'b' || takes_words(i, place) ||
+        (has == TK_SIM_F16X2 && begins(i, "dp") && (place == 1 || place == 2)) ||
+        (kind != 'f' && begins(i, "set.") && place == 0 && type == TK_SIM_BF16)) {
+        return true;
+    }
+    if ((bits_only && !wide) || integers) {
+        return kind != 'f';
+    }
+    if (type == TK_SIM_U16X2 || type == TK_SIM_S16X2) {
+        return has == TK_SIM_F16X2;
+    }
+    return of == 'f' ? has == type
+                     : kind != 'f' || has == TK_SIM_F16X2 || (of == 'b' && !bits_only);
+}
+
 // A policy of caches is the last operand of the shape.
 static const char *policy_problem(const tk_sim_row *row, const tk_sim_inst *i) {
     const size_t n = strlen(row->shape);

@@ -107,8 +107,9 @@ static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool gro
 typedef struct spec {
     bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
     bool number, listed, bits_only; // bits_only: w and the like, which take no floats
-    unsigned bits;
-    tk_sim_type type; // of immediates
+    bool loose;                     // registers of any type of its size: in lists and calls
+    unsigned bits, place;           // place: which operand
+    tk_sim_type type;               // of immediates
 } spec;
 
 typedef struct fitting {
@@ -283,6 +284,12 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
             return misfit(f, tk_format(f->r->arena, "'%s' has %u bits; %u are needed", x->name,
                                        bytes * 8, s->bits));
         }
+        if (!s->pred && !s->any && !s->loose &&
+            !tk_sim_register_fits(f->inst, s->place, y->type, s->type, s->bits_only)) {
+            return misfit(f, tk_format(f->r->arena, "'%s' is of .%s, which does not go with %s",
+                                       x->name, tk_sim_types[y->type].name,
+                                       s->bits_only ? "this operand" : tk_sim_types[s->type].name));
+        }
         push_arg(f, (tk_sim_arg){y->value, 0, s->pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG,
                                  (uint8_t)bytes, x->negated, 0});
         return true;
@@ -379,6 +386,9 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, x->number.bits);
     } else if (!y) {
         return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
+    } else if (y->kind == TK_SIM_SYMBOL_REG && tk_sim_types[y->type].kind == 'f') {
+        return misfit(f, tk_format(f->r->arena, "'%s' is of .%s; an address is an integer", x->name,
+                                   tk_sim_types[y->type].name));
     } else if (y->kind == TK_SIM_SYMBOL_REG && y->type != TK_SIM_PRED) {
         a.slot = y->value;
         a.offset = (int32_t)(uint32_t)x->plus; // in a register of 32 bits it wraps
@@ -443,8 +453,10 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     }
     if (o->kind == TK_SIM_OPERAND_LIST && s->list) {
         bool ok = o->n > 0 || misfit(f, "an empty list");
+        spec each = *s;
+        each.loose = true;
         for (uint32_t k = 0; ok && k < o->n; k++) {
-            ok = fit_item(f, &o->item[k], s);
+            ok = fit_item(f, &o->item[k], &each);
         }
         return ok;
     }
@@ -460,6 +472,7 @@ static bool fit(fitting *f, const char *shape, const tk_sim_operand_text *o, uns
         spec x;
         s = read_spec(s, f->inst, &x);
         s += *s == ' ';
+        x.place = place;
         TK_CHECK(f->r->arena, place < TK_SIM_OPERANDS);
         f->inst->at[place] = (uint16_t)f->args.n;
         if (used == n) {
@@ -634,7 +647,7 @@ static bool fit_actual(fitting *f, const tk_sim_formal *formal, const tk_sim_ite
     if (formal->bytes > 8) {
         return misfit(f, "a .param variable is needed");
     }
-    spec s = {.dest = dest, .bits = formal->bytes * 8};
+    spec s = {.dest = dest, .bits = formal->bytes * 8, .loose = true};
     s.bits = s.bits < 16 ? 16 : s.bits;
     s.type = formal->is_register && formal->bytes > 1 ? formal->type : bits_type(s.bits);
     return fit_item(f, x, &s);

@@ -59,10 +59,6 @@ static tk_sim_symbol *add(tk_sim_reader *r, const char *name, tk_sim_symbol_kind
     return s;
 }
 
-tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_kind kind) {
-    return add(r, name, kind, r->depth);
-}
-
 void tk_sim_scope_open(tk_sim_reader *r) {
     if (r->depth + 1 == TK_SIM_MAX_DEPTH) {
         tk_sim_refuse(r, "blocks are nested deeper than %d", TK_SIM_MAX_DEPTH);
@@ -95,34 +91,56 @@ void tk_sim_scope_close(tk_sim_reader *r) {
     r->depth--;
 }
 
-// %r7 of a declared %r<8>: a symbol of the range's scope.
-static tk_sim_symbol *in_range(tk_sim_reader *r, const char *name) {
+// Ranges have names of their own: beside %r<8> there may be a %r.
+static const char *range_name(tk_sim_reader *r, const char *prefix, size_t n) {
+    char *name = TK_NEW_ARRAY(r->arena, char, n + 1);
+    memcpy(name, prefix, n);
+    name[n] = '<';
+    return tk_intern(&r->names, name, n + 1);
+}
+
+// %r7 of a declared %r<8>: a symbol of the range's scope, which is `from` or one inside it. least:
+// how many digits the number has at least.
+static tk_sim_symbol *in_range(tk_sim_reader *r, const char *name, uint32_t from, size_t least) {
     size_t n = strlen(name), digits = 0;
     while (digits < n && name[n - 1 - digits] >= '0' && name[n - 1 - digits] <= '9') {
         digits++;
     }
     // A prefix may end in digits itself: the longest number that fits a declared range.
-    for (; digits > 0; digits--) {
+    for (; digits > 0 && digits >= least; digits--) {
         size_t prefix = n - digits;
         bool leading = name[prefix] == '0' && digits > 1;
         if (digits > 8 || leading || prefix == 0) {
-            continue;
-        }
-        const tk_sim_symbol *range = *find(r, tk_intern(&r->names, name, prefix));
-        if (!range || range->depth == gone || range->kind != TK_SIM_SYMBOL_RANGE) {
             continue;
         }
         uint32_t number = 0;
         for (size_t i = prefix; i < n; i++) {
             number = number * 10 + (uint32_t)(name[i] - '0');
         }
-        if (number < range->value) {
-            tk_sim_symbol *s = add(r, name, TK_SIM_SYMBOL_REG, range->depth);
-            s->type = range->type;
-            return s;
+        // An inner range hides of an outer one what it has itself.
+        const tk_sim_symbol *range = *find(r, range_name(r, name, prefix));
+        while (range && range->depth != gone && range->depth >= from) {
+            if (number < range->value) {
+                tk_sim_symbol *s = add(r, name, TK_SIM_SYMBOL_REG, range->depth);
+                s->type = range->type;
+                s->digits = (uint8_t)digits;
+                return s;
+            }
+            range = range->shadowed;
         }
     }
     return NULL;
+}
+
+tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_kind kind) {
+    if (kind == TK_SIM_SYMBOL_RANGE) {
+        return add(r, range_name(r, name, strlen(name)), kind, r->depth);
+    }
+    const tk_sim_symbol *s = r->room ? *find(r, name) : NULL;
+    if (r->room && kind != TK_SIM_SYMBOL_LABEL && (!s || s->depth != r->depth)) {
+        in_range(r, name, r->depth, 0); // where it is one of a range of this scope
+    }
+    return add(r, name, kind, r->depth);
 }
 
 tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name) {
@@ -131,7 +149,10 @@ tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name) {
     }
     tk_sim_symbol *s = *find(r, name);
     if (!s || s->depth == gone) {
-        s = in_range(r, name);
+        s = in_range(r, name, 0, 0);
+    } else if (s->depth < r->depth) {
+        tk_sim_symbol *inner = in_range(r, name, s->depth + 1, s->digits);
+        s = inner ? inner : s;
     }
     if (s && s->kind == TK_SIM_SYMBOL_REG && !s->placed) {
         s->placed = true;

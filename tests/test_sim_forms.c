@@ -132,6 +132,35 @@ static const char *const taken[] = {
     "mov.u64 %d1, %clock64;",
     "mov.u16 %h1, %tid.x;",
     "cvt.u64.u32 %d1, %tid.x;",
+    // Registers of another type than the operand's, of its size
+    "{.reg .f32 a; and.b32 %r1, a, %r2;}",
+    "{.reg .u32 a; add.s32 %r1, a, %r2;}",
+    "{.reg .f16x2 a; add.s32 %r1, a, %r2;}",
+    "{.reg .f16x2 a; min.u16x2 a, a, %r2;}",
+    "{.reg .f16x2 a; mad.wide.u16 a, %h1, %h2, a;}",
+    "{.reg .f32 a; mov.b32 %r1, a;}",
+    "{.reg .f64 a; ld.global.b32 a, [gv];}",
+    "{.reg .b64 a; ld.global.f32 a, [gv];}",
+    "{.reg .s32 a, b; ld.global.v2.f32 {a, b}, [gv];}",
+    "{.reg .s32 a; mov.b64 %d1, {a, %r1};}",
+    "{.reg .f32 a; shfl.sync.bfly.b32 a, a, a, 31, -1;}",
+    "{.reg .f32 a; prmt.b32 %r1, a, a, a;}",
+    "{.reg .f32 a; fns.b32 %r1, a, a, a;}",
+    "{.reg .f16x2 a; dp4a.u32.u32 %r1, a, a, %r2;}",
+    "{.reg .f32 a; redux.sync.and.b32 %r1, %r1, %r2;}",
+    "{.reg .f32 a, b; movmatrix.sync.aligned.m8n8.trans.b16 a, b;}",
+    "{.reg .f32 a; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {a}, [sv];}",
+    "{.reg .b64 %r1; mov.b64 %r1, 1;}",
+    // Names: ranges stand beside registers, inner ones hide what they have themselves
+    "{.reg .b64 %r<5>; mov.b64 %r1, 1; mov.b32 %r5, 1;}",
+    "{.reg .b32 a<5>; {.reg .b64 a<3>; {.reg .b16 a<2>; mov.b16 a1, 1; mov.b64 a2, 1; "
+    "mov.b32 a3, 1;} mov.b64 a1, 1;} mov.b32 a1, 1;}",
+    "{.reg .b32 a; .reg .b64 a<5>; mov.b32 a, 1; mov.b64 a1, 1;}",
+    "{.reg .b32 a<5>; .reg .b64 a7; mov.b32 a1, 1; mov.b64 a7, 1;}",
+    "{.reg .b32 a<50>; .reg .b64 a1<5>; mov.b32 a12, 1;}",
+    "{.reg .b32 a12; mov.b32 a12, 1; {.reg .b64 a<50>; mov.b64 a12, 1;}}",
+    "{.reg .b32 a<50>; mov.b32 a12, 1; {.reg .b64 a12; mov.b64 a12, 1;}}",
+    "{.reg .b32 a<5>; a3: mov.b32 a1, 1;}",
 };
 
 static const char *const refused[] = {
@@ -319,6 +348,38 @@ static const char *const refused[] = {
     "mov.f32 %r1, %tid.x;",
     "mov.u64 %d1, %tid.x;",
     "mov.u32 %r1, %clock64;",
+    // Registers of types that do not go with the operand's
+    "{.reg .f32 a; add.s32 %r1, %r2, a;}",
+    "{.reg .f32 a; add.s32 a, %r2, %r1;}",
+    "{.reg .s32 a; add.f32 %r1, a, %r2;}",
+    "{.reg .f16x2 a; add.f32 %r1, a, %r2;}",
+    "{.reg .s16 a; add.f16 %h1, a, %h2;}",
+    "{.reg .f16 a; add.bf16 %h1, a, %h2;}",
+    "{.reg .f16x2 a; add.bf16x2 %r1, a, %r2;}",
+    "{.reg .s32 a; min.u16x2 %r1, a, %r2;}",
+    "{.reg .f64 a; mul.wide.s32 a, %r1, %r2;}",
+    "{.reg .f32 a; shl.b32 %r1, %r2, a;}",
+    "{.reg .f16x2 a; popc.b32 a, %r2;}",
+    "{.reg .u32 a; cvt.rn.f32.s32 a, %r1;}",
+    "{.reg .f32 a; cvt.rna.tf32.f32 a, %r1;}",
+    "{.reg .s32 a; ld.global.f32 a, [gv];}",
+    "{.reg .f64 a; ld.global.f32 a, [gv];}",
+    "{.reg .f32 a; st.global.u8 [gv], a;}",
+    "{.reg .f64 a; ld.global.b32 %r1, [a];}",
+    "{.reg .f32 a; ld.shared.b32 %r1, [a];}",
+    "{.reg .f32 a; redux.sync.and.b32 a, %r1, %r2;}",
+    "{.reg .f32 a; bmsk.clamp.b32 %r1, a, %r2;}",
+    "{.reg .f32 a; bar.sync a;}",
+    "{.reg .f32 a; mbarrier.init.shared.b64 [sv], a;}",
+    "{.reg .f32 a; atom.global.add.u32 %r1, [gv], a;}",
+    // Declared twice
+    ".reg .b32 %r1;",
+    ".reg .b32 %r<5>;",
+    "{.reg .b32 a<5>; .reg .b64 a3;}",
+    "{.reg .b32 a<5>; .reg .b64 a<7>;}",
+    "{.reg .b32 a<5>; .shared .b32 a3;}",
+    "{.reg .b32 a12; {.reg .b64 a<50>; mov.b32 a12, 1;}}",
+    "{.reg .b32 a<50>; {.reg .b64 a1<5>; mov.b64 a12, 1;}}",
 };
 
 enum { TAKEN = sizeof taken / sizeof *taken, REFUSED = sizeof refused / sizeof *refused };
@@ -330,8 +391,16 @@ static bool reads(const char *line, tk_sim_note *error) {
     bool ok = tk_sim_read(&a, ptx, strlen(ptx), error) != NULL;
     if (!ok) {
         cr_expect(error->at.ptx_line == HEAD_LINES + 1, "%s: line %u", line, error->at.ptx_line);
-        cr_expect(strstr(error->text, tk_strndup(&a, line, strcspn(line, " ;"))), "%s: %s", line,
-                  error->text);
+        // Of a block, its last statement is the one.
+        const char *last = *line == '{' ? strrchr(line, ';') : line;
+        while (last > line && last[-1] != ';') {
+            last--;
+        }
+        last += strspn(last, " ");
+        const bool declares = *last == '.';
+        const char *says =
+            declares ? "is declared twice" : tk_strndup(&a, last, strcspn(last, " ;"));
+        cr_expect(strstr(error->text, says), "%s: %s", line, error->text);
     }
     tk_arena_release(&a);
     return ok;
