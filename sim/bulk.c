@@ -306,6 +306,21 @@ static void step_store(tk_sim_cluster *c, uint32_t at) {
     }
 }
 
+// What the other threads of the warp have the same instruction do at the same mbarrier; each thread
+// for itself would hold the warp's arrival up for as many waits as it has threads.
+static void step_others(struct tk_sim_bulks *b, const tk_sim_bulk *x) {
+    for (uint32_t k = 0; k < b->copies.n && !x->warp->grid->result->fault.id;) {
+        const tk_sim_bulk y = b->copies.at[k].at;
+        if (y.kind == x->kind && y.warp == x->warp && y.inst == x->inst &&
+            y.barrier == x->barrier) {
+            forget(b, k);
+            take_effect(y);
+        } else {
+            k++;
+        }
+    }
+}
+
 bool tk_sim_bulk_step(tk_sim_cluster *c) {
     struct tk_sim_bulks *b = c->bulk;
     uint32_t n = b->copies.n, from = n ? (uint32_t)tk_sim_random(c->grid, n) : 0;
@@ -320,6 +335,9 @@ bool tk_sim_bulk_step(tk_sim_cluster *c) {
         } else {
             forget(b, at);
             take_effect(x);
+            if (x.kind == TK_SIM_BULK_ARRIVE && tk_sim_late(c->grid)) {
+                step_others(b, &x);
+            }
         }
         return true;
     }

@@ -45,7 +45,8 @@ static tk_sim_symbol *add(tk_sim_reader *r, const char *name, tk_sim_symbol_kind
     }
     tk_sim_symbol **at = find(r, name);
     if (*at && (*at)->depth == depth) {
-        tk_sim_refuse(r, "'%s' is declared twice", name);
+        tk_sim_refuse(r, "'%.*s' is declared twice", (int)strcspn(name, "<"),
+                      name); // see range_name
     }
     tk_sim_symbol *s = TK_NEW(r->arena, tk_sim_symbol);
     s->name = name;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletions from what the compiler makes of products (sim_emitted.h): by mma.sync of sm_80, whose
+// tiles come by cp.async; by wgmma of sm_90a, where warps of their own fetch them by tensor copies.
+//
+// What is idle in each: the waits for empty slots in front of the loop, which are over at once. Of
+// the two tiles of a step, one is waited for behind the other, and released or fetched before it by
+// the same threads: the wait for the slot of one (and, where threads copy, for its tile) says all
+// of the other, and so does the first of two bar.warp.sync of the second, until both are gone.
+// Nobody but wgmma reads what a warp releases after its wait, so they order nothing there. Fences
+// in front of the initialisation of mbarriers are for what was in their memory, which is nothing.
+#include "tests/sim_emitted.h"
+
+#include <criterion/criterion.h>
+
+static const sim_emitted by_mma = {
+    .file = "matmul.tk",
+    .kernel = "matmul",
+    .device = "sim:80",
+    .define = {{"T", "f16"}, {"O", "f32"}, {"BM", "16"}, {"BN", "32"}, {"BK", "16"}},
+    .x = {16, 96},
+    .w = {96, 32},
+    .y = {16, 32},
+    .has = {"mma.sync", "ldmatrix", "cp.async.cg", "cp.async.mbarrier.arrive",
+            "mbarrier.test_wait"},
+    .warps = 2,
+    .silent = 200,
+    .idle = 6,
+    .together = "bar.warp.sync",
+    .halves = true,
+};
+static const sim_emitted by_wgmma = {
+    .file = "matmul.tk",
+    .kernel = "matmul",
+    .define = {{"T", "f16"}, {"O", "f32"}, {"BM", "64"}, {"BN", "16"}, {"BK", "16"}},
+    .x = {64, 128},
+    .w = {128, 16},
+    .y = {64, 16},
+    .has = {"wgmma.mma_async", "wgmma.commit_group", "cp.async.bulk.tensor", "mbarrier.try_wait"},
+    .warps = 4,
+    .silent = 200,
+    .idle = 11,
+    .together = "fence.proxy.async",
+    .halves = true,
+};
+// The warps that multiply have a barrier of their own, for the greatest of a column.
+static const sim_emitted partitioned = {
+    .file = "kernel partitioned(a: in f16[M, K], b: in f16[K, N], c: out f32[M, N])\n"
+            "grid (i in cdiv(M, 128)) {\n"
+            "    var acc = zeros([128, 16], f32);\n"
+            "    var top = full([1, 16], f32(0));\n"
+            "    for k in 0 .. K step 16 {\n"
+            "        acc = dot(a[i * 128 +: 128, k +: 16], b[k +: 16, 0 +: 16], acc);\n"
+            "        top = max(top, max(acc, axis = 0));\n"
+            "    }\n"
+            "    c[i * 128 +: 128, 0 +: 16] = acc + top;\n"
+            "}\n",
+    .kernel = "partitioned",
+    .x = {128, 80},
+    .w = {80, 16},
+    .y = {128, 16},
+    .has = {"wgmma.mma_async", "cp.async.bulk.tensor", "setmaxnreg.dec", "setmaxnreg.inc",
+            "bar.sync \t1, 256"},
+    .warps = 8,
+    .silent = 200,
+    .idle = 11,
+    .together = "fence.proxy.async",
+    .halves = true,
+};
+
+Test(sim_mutation_dots, by_mma) { sim_check_emitted(&by_mma); }
+Test(sim_mutation_dots, by_wgmma) { sim_check_emitted(&by_wgmma); }
+Test(sim_mutation_dots, partitioned) { sim_check_emitted(&partitioned); }
