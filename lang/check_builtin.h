@@ -64,6 +64,7 @@
     X(PHILOX,        philox,        SIG, ANY)    \
     X(RAND,          rand,          SIG, ANY)    \
     X(PROGRAM,       program,       SIG, ANY)    \
+    X(BITWIDTH,      bitwidth,      SIG, ANY)    \
     X(GIVEN,         given,         OWN, ANY)    \
     X(ASSERT,        assert,        SIG, ANY)    \
     X(STATIC_ASSERT, static_assert, SIG, ANY)    \

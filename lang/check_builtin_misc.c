@@ -59,7 +59,14 @@ tk_value tk_rule_rand(tk_bcall *b) {
     return tk_bi_binary(b, type, v[0], v[1]);
 }
 
-// ---- The program and its grid
+// ---- Types, the program and its grid
+
+// Known at compile time: defaults of compile-time parameters may follow from it.
+tk_value tk_rule_bitwidth(tk_bcall *b) {
+    tk_dtype t;
+    return tk_bi_type(b, 0, &t) ? tk_make_bits(b->c, b->call->span, t) : tk_bi_error(b);
+}
+
 tk_value tk_rule_given(tk_bcall *b) { return tk_check_given(b->c, b->call); }
 
 tk_value tk_rule_program(tk_bcall *b) {

@@ -119,6 +119,11 @@ tk_value tk_make_int(tk_checker *c, tk_span at, int64_t i) {
     return tk_make_number(c, at, (tk_number){.i = i}, false);
 }
 
+tk_value tk_make_bits(tk_checker *c, tk_span at, tk_dtype t) {
+    const bool dep = t == TK_DTYPE_DEP;
+    return tk_make_number(c, at, (tk_number){.i = dep ? 0 : tk_dtype_bits(t)}, dep);
+}
+
 tk_value tk_make_const(tk_checker *c, tk_span at, tk_const k) {
     tk_x *x = tk_x_new(c, TK_X_CONST, at, tk_scalar(c, k.dtype), 0);
     x->u.konst = k;
