@@ -298,9 +298,37 @@ static bool enough_for_stages(const job *j) {
     return false;
 }
 
+// The load that v is, as it is or permuted; NULL: it is something else.
+static const tk_op *load_of(const job *j, tk_vid v) {
+    const tk_op *d = tk_value_def(j->s->f, v);
+    while (d && d->code == TK_OP_PERMUTE) {
+        d = tk_value_def(j->s->f, d->opnd[0]);
+    }
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        if (j->loads.at[i] == d) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+// Whether the loop makes nothing but products of tiles that are loaded ahead: no op in it needs
+// shared memory of its own.
+static bool products_alone(const job *j) {
+    for (const tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
+        const bool tile = op->nres > 0 && tk_value_type(j->s->f, op->res[0])->rank > 0;
+        const bool dot =
+            op->code == TK_OP_DOT && load_of(j, op->opnd[0]) && load_of(j, op->opnd[1]);
+        if (op->nreg > 0 || (tile && !dot && !load_of(j, op->res[0]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Where nobody says how many: as many as there is room for beside what other ops of the program may
-// need, which is not known yet. Where the next program's tiles may be on their way, what is stored
-// needs room of its own. 0: too few.
+// need, which is not known yet, if it needs any. Where the next program's tiles may be on their
+// way, what is stored needs room of its own. 0: too few.
 static int64_t slots_by_rule(const job *j) {
     enum { MOST = 4, KEPT = 32 << 10 };
     const uint64_t bytes = slot_bytes(j), all = j->s->c->target->shared_max;
@@ -308,7 +336,10 @@ static int64_t slots_by_rule(const job *j) {
     if (j->s->c->m->attrs.persistent) {
         tk_func_walk(j->s->f, find_stored, &s);
     }
-    const uint64_t n = bytes && s.bytes < all ? (all - s.bytes) / bytes : 0;
+    uint64_t n = bytes && s.bytes < all ? (all - s.bytes) / bytes : 0;
+    if (bytes && n < 2 && !j->s->c->m->attrs.persistent && products_alone(j)) {
+        n = (all - TK_PLACED_ALIGN) / bytes;
+    }
     return n < 2 ? 0 : n > MOST ? MOST : (int64_t)n;
 }
 
