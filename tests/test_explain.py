@@ -309,6 +309,12 @@ MEASURED = [((4096, 4096, 4096), 256, 765), ((8192, 8192, 8192), 256, 752), ((81
             ((16, 14336, 4096), 256, 44), ((1024, 1024, 1024), 256, 156), ((1024, 1024, 1024), 128, 222)]
 
 
+# Rows and columns of a result, the operands' type, the tile.
+TILES_CHOSEN = [((8192, 8192), "bf16", (128, 256)), ((2048, 2048), "f16", (128, 256)), ((1024, 1024), "bf16", (128, 64)),
+                ((1024, 2048), "bf16", (128, 128)), ((16, 14336), "bf16", (64, 128)), ((512, 512), "f16", (64, 64)),
+                ((8192, 8192), "f8e4m3", (128, 256)), ((4096, 4096), "i8", (128, 256)), ((65536, 64), "bf16", (128, 64))]
+
+
 def predictions():
     for (m, n, k), columns, speed in MEASURED:
         found = explained("std/matmul.tk", "--kernel", "matmul", "-D", "T=bf16", "-D", "BM=128", "-D", f"BN={columns}", "-D", "BK=64",
@@ -316,6 +322,12 @@ def predictions():
         (note,) = [x for x in found["notes"] if x["id"] == "predicted"]
         ratio = 2e-12 * m * n * k / number(note, "seconds") / speed
         check(0.9 < ratio < 1.1, f"{m} x {n} x {k}, {columns} columns: {ratio:.3f} of the speed measured, {note}")
+    # The tiles that matmul has without being told: those of the greatest speed that fill the GPU.
+    for (m, n), dtype, tile in TILES_CHOSEN:
+        found = explained("std/matmul.tk", "--kernel", "matmul", "-D", f"T={dtype}", "-D", f"O={dtype}", "-D", f"A={'i32' if dtype == 'i8' else 'f32'}",
+                          "--dim", f"M={m}", "--dim", f"N={n}", "--dim", "K=512", "--arch", "sm_90a")
+        (acc,) = [x for x in found["notes"] if x["id"] == "largest-tile"]
+        check(f"[{tile[0]}, {tile[1]}]" in acc["text"], f"{m} x {n} {dtype}: {acc['text']}")
     # No prediction without sizes, or without products.
     words = ["std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64"]
     for more, said in ((["--dim", "M=512", "--dim", "N=512", "--dim", "K=512"], True), ([], False)):

@@ -93,6 +93,96 @@ def test_matmul_sizes_that_disagree():
     refused(lambda: launch(kernel(MATMUL, "matmul"), a=a, b=b, c=Out((4, 5), "f32")), "K")
 
 
+def whole(shape, dtype, seed):
+    """Small integers, whose products any type's sums hold exactly."""
+    return np.random.default_rng(seed).integers(0 if dtype == "u8" else -3, 4, shape)
+
+
+SUMS = {"i8": "i32", "u8": "i32", "f64": "f64"}
+
+
+@test(*[(dtype, order) for dtype in ("f16", "bf16", "f32", "i8", "f8e4m3", "f64") for order in ("nn", "nt", "tn", "tt")])
+def test_matmul_orders(dtype, order):
+    sums = SUMS.get(dtype, "f32")
+    for m, n, k in ((100, 72, 133), (16, 64, 128)):
+        a, b, add = whole((m, k), dtype, 1), whole((k, n), dtype, 2), whole(n, sums, 3)
+        names = {"a": a} if order[0] == "n" else {"at": a.T}, {"b": b} if order[1] == "n" else {"bt": b.T}
+        args = {name: In(x, dtype) for one in names for name, x in one.items()}
+        c = Out((m, n), sums)
+        launch(kernel(MATMUL, "matmul_orders", A=sums, O=sums), c=c, bias=In(add, sums), **args)
+        equal(c.f64(), a @ b + add)
+
+
+@test(*[(dtype, order, s) for dtype in ("f16", "i8") for order in ("nn", "nt", "tn", "tt") for s in (1, 3)])
+def test_matmul_batched(dtype, order, s):
+    sums = SUMS.get(dtype, "f32")
+    m, n, k = 70, 40, 96
+    a, b = whole((s, m, k), dtype, 4), whole((s, k, n), dtype, 5)
+    args = {"a" if order[0] == "n" else "at": In(a if order[0] == "n" else a.transpose(0, 2, 1), dtype),
+            "b" if order[1] == "n" else "bt": In(b if order[1] == "n" else b.transpose(0, 2, 1), dtype)}
+    c = Out((s, m, n), sums, "gap")
+    launch(kernel(MATMUL, "matmul_batched", A=sums, O=sums), c=c, **args)
+    equal(c.f64(), a @ b)
+
+
+@test()
+def test_matmul_both_orders_given():
+    a, b = In(np.zeros((4, 4)), "f32"), In(np.zeros((4, 4)), "f32")
+    refused(lambda: launch(kernel(MATMUL, "matmul_orders"), a=a, at=a, b=b, c=Out((4, 4), "f32")), "either 'a' or 'at'")
+    refused(lambda: launch(kernel(MATMUL, "matmul_batched"), a=In(np.zeros((1, 4, 4)), "f32"), c=Out((1, 4, 4), "f32")), "either 'b' or 'bt'")
+
+
+@test(*["f8e4m3", "f8e5m2", "f16", "i8"])
+def test_matmul_scaled(dtype):
+    """Scales are powers of two, so that everything is exact: of i8 too, whose sums become f32."""
+    m, n, k = 72, 130, 96
+    a, b, add = whole((m, k), dtype, 6), whole((k, n), dtype, 7), whole(n, "f32", 8)
+    types = {"A": SUMS.get(dtype, "f32"), "C": "f32", "O": "f32"}
+    scale = {name: In(np.array([x]), "f32") for name, x in (("scale_a", 0.5), ("scale_b", 0.25))}
+    want = 0.125 * (a @ b) + add
+    c = Out((m, n), "f32")
+    launch(kernel(MATMUL, "matmul_scaled", **types), a=In(a, dtype), b=In(b, dtype), c=c, bias=In(add, "f32"), **scale)
+    equal(c.f64(), want)
+    c = Out((m, n), "f32")
+    scale["scale_c"] = In(np.array([4.0]), "f32")
+    launch(kernel(MATMUL, "matmul_scaled", **types), a=In(a, dtype), b=In(b, dtype), c=c, bias=In(add, "f32"), **scale)
+    equal(c.f64(), 4 * want)
+
+
+@test(*["f8e4m3", "f8e5m2"])
+def test_matmul_to_f8(dtype):
+    """What is stored is rounded, and saturates."""
+    m, n, k = 64, 72, 64
+    a, b = whole((m, k), "f16", 9), 8 * whole((k, n), "f16", 10)
+    c = Out((m, n), dtype)
+    launch(kernel(MATMUL, "matmul", O=dtype), a=In(a, "f16"), b=In(b, "f16"), c=c)
+    equal(c.f64(), tkclib.array(a @ b, dtype).f64())
+
+
+@test(*[(dtype, n) for dtype in ("f16", "f32") for n in (40, 130)])
+def test_matmul_residual(dtype, n):
+    m, k = 70, 64
+    a, b, add, residual = whole((m, k), dtype, 11), whole((k, n), dtype, 12), whole(n, dtype, 13), whole((m, n), dtype, 14)
+    c = Out((m, n), dtype)
+    made = ACTIVATED + "kernel made = matmul_residual(act = relu);"
+    launch(kernel(made, "made"), a=In(a, dtype), b=In(b, dtype), c=c, bias=In(add, dtype), residual=In(residual, dtype))
+    equal(c.f64(), np.maximum(a @ b + add, 0) + residual)
+
+
+@test(*[(dtype, order, s, k) for dtype in ("bf16", "i8") for order in ("nn", "tt") for s in (1, 2, 5) for k in (0, 64, 300)])
+def test_matmul_split_k(dtype, order, s, k):
+    sums, m, n = SUMS.get(dtype, "f32"), 20, 72
+    a, b, add = whole((m, k), dtype, 15), whole((k, n), dtype, 16), whole(n, sums, 17)
+    args = {"a" if order[0] == "n" else "at": In(a if order[0] == "n" else a.T, dtype),
+            "b" if order[1] == "n" else "bt": In(b if order[1] == "n" else b.T, dtype)}
+    part, c = Out((s, m, n), sums), Out((m, n), sums)
+    launch(kernel(MATMUL, "matmul_split_k", A=sums), part=part, **args)
+    equal(part.f64().sum(axis=0), a @ b)
+    made = ACTIVATED + "kernel made = matmul_split_k_sum(after = fn(x: C, i: i32, j: i32) -> C { return max(x, C(i - j)); });"
+    launch(kernel(made, "made"), part=In(part.array, sums), c=c, bias=In(add, sums))
+    equal(c.f64(), np.maximum(a @ b + add, np.arange(m)[:, None] - np.arange(n)[None, :]))
+
+
 # ---- attention ----------------------------------------------------------------------------------
 
 LENGTHS = ((1, 1), (3, 3), (64, 128), (113, 203), (255, 256), (239, 1), (799, 3))
