@@ -66,7 +66,33 @@ static const sim_emitted partitioned = {
     .together = "fence.proxy.async",
     .halves = true,
 };
+// A of both products is in registers; one tile is B of both, transposed of one.
+static const sim_emitted of_registers = {
+    .file = "kernel chain(a: in f16[M, D], b: in f16[N, D], c: out f32[M, D])\n"
+            "grid (i in cdiv(M, 64)) {\n"
+            "    let q = a[i * 64 +: 64, 0 +: 16];\n"
+            "    var acc = zeros([64, 16], f32);\n"
+            "    var total = zeros([64, 1], f32);\n"
+            "    for n in 0 .. N step 16 {\n"
+            "        let t = b[n +: 16, 0 +: 16];\n"
+            "        let s = exp(dot(q, transpose(t)) * 0.125);\n"
+            "        total = total + sum(s, axis = 1);\n"
+            "        acc = dot(f16(s), t, acc);\n"
+            "    }\n"
+            "    c[i * 64 +: 64, 0 +: 16] = acc / total;\n"
+            "}\n",
+    .kernel = "chain",
+    .x = {64, 16},
+    .w = {96, 16},
+    .y = {64, 16},
+    .has = {"wgmma.fence", "wgmma.mma_async", "cp.async.bulk.tensor"},
+    .warps = 4,
+    .silent = 200,
+    .idle = 4,
+    .halves = true,
+};
 
 Test(sim_mutation_dots, by_mma) { sim_check_emitted(&by_mma); }
 Test(sim_mutation_dots, by_wgmma) { sim_check_emitted(&by_wgmma); }
 Test(sim_mutation_dots, partitioned) { sim_check_emitted(&partitioned); }
+Test(sim_mutation_dots, of_registers) { sim_check_emitted(&of_registers); }
