@@ -372,10 +372,10 @@ static void read_statement(tk_sim_reader *r) {
     tk_sim_read_inst(r, guard, slot);
 }
 
+// Up to the brace that ends it, and with it the scope of the parameters, which is its own.
 static void read_body(tk_sim_reader *r) {
-    uint32_t outer = r->depth;
-    tk_sim_scope_open(r);
-    while (r->depth > outer) {
+    const uint32_t own = r->depth;
+    while (r->depth >= own) {
         if (tk_sim_accept(r, "{")) {
             tk_sim_scope_open(r);
         } else if (tk_sim_accept(r, "}")) {
@@ -482,7 +482,6 @@ static void read_code(tk_sim_reader *r) {
     tk_sim_entry *e = r->entry;
     tk_sim_expect(r, "{");
     read_body(r);
-    tk_sim_scope_close(r);
     e->ninst = r->program->code.n - e->first;
     tk_sim_inst past = {.exec = tk_sim_exec_past,
                         .name = "the end",

@@ -161,6 +161,8 @@ static const char *const taken[] = {
     "{.reg .b32 a12; mov.b32 a12, 1; {.reg .b64 a<50>; mov.b64 a12, 1;}}",
     "{.reg .b32 a<50>; mov.b32 a12, 1; {.reg .b64 a12; mov.b64 a12, 1;}}",
     "{.reg .b32 a<5>; a3: mov.b32 a1, 1;}",
+    "{.reg .b32 pv; mov.b32 pv, 1;}",
+    ".reg .b32 pv<3>; mov.b32 pv1, 1;",
 };
 
 static const char *const refused[] = {
@@ -378,6 +380,8 @@ static const char *const refused[] = {
     "{.reg .b32 a<5>; .reg .b64 a3;}",
     "{.reg .b32 a<5>; .reg .b64 a<7>;}",
     "{.reg .b32 a<5>; .shared .b32 a3;}",
+    ".reg .b32 pv;",
+    ".local .b32 pv;",
     "{.reg .b32 a12; {.reg .b64 a<50>; mov.b32 a12, 1;}}",
     "{.reg .b32 a<50>; {.reg .b64 a1<5>; mov.b64 a12, 1;}}",
 };
