@@ -268,16 +268,25 @@ static bool k_is_fast(const tk_matrix *m, const tk_operand *x) {
            tk_layout_vector(x->l, x->k_axis) >= tk_layout_vector(x->l, x->row_axis);
 }
 
-// A tile in shared memory that the unit reads where it is.
-static bool is_there(const tk_matrix *m, tk_operand *x) {
+// Why a tile is none in shared memory that the unit reads where it is; NULL: it is one.
+static const char *there_why_not(const tk_matrix *m, tk_operand *x) {
     tk_placed p;
     if (!x->l->shared || !tk_layout_is_placed(x->l, x->bytes, &p)) {
-        return false;
+        return "it does not lie in shared memory as units read it";
     }
-    const bool plain = m->precision == TK_PREC_IEEE || x->type != TK_F32; // nothing is rounded
     x->k_major = p.fast == x->k_axis;
-    return m->unit == TK_UNIT_MMA ? p.span >= 16 : plain && (m->any_major || x->k_major);
+    if (m->unit == TK_UNIT_MMA) {
+        return p.span >= 16 ? NULL : "its rows there are shorter than 16 bytes";
+    }
+    if (m->precision != TK_PREC_IEEE && x->type == TK_F32) {
+        return "its elements are rounded on their way";
+    }
+    return m->any_major || x->k_major
+               ? NULL
+               : "of elements of 8 and 32 bits wgmma reads only what is contiguous along K";
 }
+
+static bool is_there(const tk_matrix *m, tk_operand *x) { return !there_why_not(m, x); }
 
 static tk_operand operand_in(const tk_func *f, tk_vid v, bool is_a, const tk_layout *l) {
     tk_operand x = {.v = v, .l = l};
@@ -289,15 +298,69 @@ static tk_operand operand_in(const tk_func *f, tk_vid v, bool is_a, const tk_lay
     return x;
 }
 
-bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
+const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
     tk_matrix m;
     const char *why;
     if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA || i > 1 ||
         !tk_matrix_of(f, op, op->at.unit, &m, &why)) {
-        return false;
+        return "no matrix unit takes it";
     }
     tk_operand x = operand_in(f, op->opnd[i], i == 0, l);
-    return is_there(&m, &x);
+    return there_why_not(&m, &x);
+}
+
+bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
+    return !tk_unit_why_not(f, op, i, l);
+}
+
+static void take_bits(uint32_t *to, uint8_t *n, unsigned at, unsigned count) {
+    for (unsigned b = 0; b < count; b++) {
+        to[(*n)++] = 1U << (at + b);
+    }
+}
+
+// A thread has words of both sides: as many bytes side by side as a word has where they are read
+// (of four bytes: one), four elements along K where they are written. The lanes are spread over
+// both sides, so that few of them meet in a bank on either; warps are apart by what is left.
+bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l, unsigned warps,
+                 tk_layout *out) {
+    enum { ALONG_K = 2 };
+    tk_placed p;
+    if (op->code != TK_OP_DOT || op->at.unit != TK_UNIT_WGMMA || i > 1) {
+        return false;
+    }
+    const tk_operand x = operand_in(f, op->opnd[i], i == 0, l);
+    if ((x.bytes != 1 && x.bytes != 4) || !tk_layout_is_placed(l, x.bytes, &p)) {
+        return false;
+    }
+    const bool turns = p.fast != x.k_axis;
+    const unsigned side = x.bytes == 1 ? 2 : 0, lanes = !turns || x.bytes == 1 ? 2 : 3;
+    const unsigned rows = side + lanes, k = ALONG_K + TK_LANE_BITS - lanes;
+    if (l->log_dim[x.row_axis] < rows || l->log_dim[x.k_axis] < k) {
+        return false;
+    }
+    *out = (tk_layout){.rank = l->rank, .warps = (uint8_t)warps};
+    memcpy(out->log_dim, l->log_dim, sizeof out->log_dim);
+    const unsigned row_at = tk_layout_shift(out, x.row_axis), k_at = tk_layout_shift(out, x.k_axis);
+    uint8_t lane = 0, warp = 0;
+    take_bits(out->reg, &out->regs, row_at, side);
+    take_bits(out->reg, &out->regs, k_at, ALONG_K);
+    if (turns) {
+        take_bits(out->lane, &lane, row_at + side, lanes);
+    }
+    take_bits(out->lane, &lane, k_at + ALONG_K, k - ALONG_K);
+    if (!turns) {
+        take_bits(out->lane, &lane, row_at + side, lanes);
+    }
+    uint32_t left = (1U << tk_layout_bits(out)) - 1;
+    left &= ~(((1U << rows) - 1) << row_at | ((1U << k) - 1) << k_at);
+    for (unsigned b = tk_layout_bits(out); b-- > 0;) {
+        if (left & 1U << b) {
+            const bool to_warp = warp < warps;
+            take_bits(to_warp ? out->warp : out->reg, to_warp ? &warp : &out->regs, b, 1);
+        }
+    }
+    return true;
 }
 
 static tk_operand operand_of(const tk_func *f, const tk_matrix *m, tk_vid v, bool is_a) {

@@ -61,6 +61,11 @@ typedef struct tk_matrix_plan {
 // Of a dot with a unit whose layouts are given.
 // Whether the unit of a dot reads operand i where it lies in shared memory, as l says.
 bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
+const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
+// Where wgmma does not read it there: the layout in which threads, 1 << warps warps of them, read
+// it and write it where it does. False: no better one is known than any.
+bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l, unsigned warps,
+                 tk_layout *out);
 tk_matrix_plan tk_matrix_plan_of(const tk_func *f, const tk_op *op);
 uint64_t tk_operand_bytes(const tk_operand *x); // of a block
 

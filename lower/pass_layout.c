@@ -636,7 +636,7 @@ static void extract(assign *s, tk_op *op) {
 }
 
 // The tile v, which lies in shared memory, in registers: read where it begins to be there, once.
-static tk_vid out_of_shared(assign *s, tk_vid v) {
+static tk_vid out_of_shared(assign *s, tk_vid v, const tk_layout *l) {
     while (s->read.n <= v) {
         tk_vec_push(s->c->scratch, &s->read, 0);
     }
@@ -644,7 +644,7 @@ static tk_vid out_of_shared(assign *s, tk_vid v) {
         tk_op *def = s->f->value.at[v].def;
         const tk_type *t = type_of(s, v);
         tk_op *op = tk_op_new(s->f, TK_OP_CONVERT, def->loc, 1, &v, 1, &t, 0);
-        give(s, op->res[0], shape_layout(s, t));
+        give(s, op->res[0], l ? l : shape_layout(s, t));
         tk_op_insert_before(def->next, op);
         s->read.at[v] = op->res[0];
     }
@@ -656,7 +656,9 @@ static void read_shared(assign *s, tk_op *op) {
     for (uint32_t i = 0; i < op->nopnd; i++) {
         const tk_layout *l = is_tile(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
         if (l && l->shared && !tk_takes_shared(s->f, op, i, l)) {
-            op->opnd[i] = out_of_shared(s, op->opnd[i]);
+            tk_layout way;
+            const bool known = tk_unit_way(s->f, op, i, l, s->log_warps, &way);
+            op->opnd[i] = out_of_shared(s, op->opnd[i], known ? keep(s, way) : NULL);
         }
     }
 }

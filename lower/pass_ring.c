@@ -11,6 +11,9 @@
 //           caller's tensors of which no thread can copy 4 bytes at once, they are loaded in their
 //           iteration, and a note says so.
 //
+// By rule: what a matrix unit takes from a ring, and what tensor copies can bring of what it does
+// not (by `convert` the threads then read it there, and write it where the unit does).
+//
 // `@stages(n)` says how many slots the rings of loops without `pipeline` have; of a loop from which
 // no matrix unit has its operands, all loads that can run ahead then do. It is an error where there
 // is no room for so many, and where no loop has a load that can run ahead.
@@ -19,6 +22,7 @@
 #include "lower/ring.h"
 #include "lower/views.h"
 
+#include "ir/matrix.h"
 #include "ir/pass_util.h"
 #include "ir/scratch.h"
 
@@ -44,7 +48,9 @@ typedef struct job {
     op_list loads;
     tk_vid ring[16]; // of each
     tk_how how[16];
-    const char *slower[16]; // why not by tensor copies
+    const char *slower[16];  // why not by tensor copies
+    const char *through[16]; // why a matrix unit does not take it from there; NULL: no matter
+    uint64_t dropped;        // bytes of the tiles of those that are not loaded ahead after all
     int64_t slots, step;
     tk_dtype index; // its type
     bool asked;     // by `pipeline`
@@ -177,27 +183,53 @@ static bool feeds_unit(const job *j, tk_vid v, const tk_layout *l) {
     return false;
 }
 
-// A load that is asked for, or by rule one of an operand of a matrix unit.
-static bool concerns(const job *j, const tk_op *op) {
+// Why the unit of a product does not take v from there, as it is or permuted; NULL: none works on
+// it.
+static const char *unit_why_not(const job *j, tk_vid v, const tk_layout *l) {
+    const tk_func *f = j->s->f;
+    const char *why = NULL;
+    for (const tk_op *op = j->loop->reg[0]->first; op && !why; op = op->next) {
+        for (uint32_t i = 0; i < op->nopnd && !why; i++) {
+            if (op->opnd[i] == v && op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA && i < 2) {
+                why = tk_unit_why_not(f, op, i, l);
+            } else if (op->opnd[i] == v && op->code == TK_OP_PERMUTE) {
+                const tk_layout turned = tk_layout_permute(l, op->at.perm);
+                why = unit_why_not(j, op->res[0], &turned);
+            }
+        }
+    }
+    return why;
+}
+
+// A load that is asked for, or by rule one of an operand of a matrix unit. *through: why the unit
+// does not take it from the ring, so that all threads write it again where it does.
+static bool concerns(const job *j, const tk_op *op, const char **through) {
     if (op->code != TK_OP_LOAD || tk_value_type(j->s->f, op->res[0])->rank == 0) {
         return false;
     }
     const tk_layout l = tk_ring_layout_of(j->s->f, op);
-    return j->every || feeds_unit(j, op->res[0], &l);
+    if (j->every || feeds_unit(j, op->res[0], &l)) {
+        return true;
+    }
+    *through = unit_why_not(j, op->res[0], &l);
+    return *through != NULL;
 }
 
 static void collect(job *j) {
     for (tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
-        if (!concerns(j, op)) {
+        const char *through = NULL;
+        if (!concerns(j, op, &through)) {
             continue;
         }
-        j->found = true;
+        j->found = j->found || !through;
         const char *why = why_not(j, op);
         why = !why && j->loads.n == MOST_LOADS ? "there are too many loads" : why;
         const ringer *s = j->s;
         const char *slower = tk_boxes_why_not(s->x, s->c->target, op, s->log_warps);
         const char *place = why || !slower ? NULL : tk_fetch_why_not(s->x, op, s->log_warps);
-        if (why && j->asked) {
+        if (through && (why || slower)) {
+            note_missed(j, op, through);
+        } else if (why && j->asked) {
             refuse(j, op, why);
         } else if (why) {
             note_missed(j, op, why);
@@ -208,6 +240,7 @@ static void collect(job *j) {
         } else {
             j->how[j->loads.n] = slower ? TK_HOW_ASYNC : TK_HOW_TENSOR;
             j->slower[j->loads.n] = slower;
+            j->through[j->loads.n] = through;
             tk_vec_push(j->s->c->scratch, &j->loads, op);
         }
     }
@@ -263,9 +296,20 @@ static uint64_t slot_bytes(const job *j) {
     return bytes;
 }
 
+// Bytes of the tiles that are written once more where a matrix unit reads them.
+static uint64_t through_bytes(const job *j) {
+    uint64_t bytes = j->dropped;
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        const tk_type *t = tk_value_type(j->s->f, j->loads.at[i]->res[0]);
+        bytes += j->through[i] ? tk_ring_slot_bytes(t) : 0;
+    }
+    return bytes;
+}
+
 // The barriers of all slots stand before the rings, in a part of their own.
 static bool enough_memory(const job *j) {
-    return (uint64_t)j->slots * slot_bytes(j) + TK_PLACED_ALIGN <= j->s->c->target->shared_max;
+    return (uint64_t)j->slots * slot_bytes(j) + through_bytes(j) + TK_PLACED_ALIGN <=
+           j->s->c->target->shared_max;
 }
 
 typedef struct stored {
@@ -305,7 +349,7 @@ static const tk_op *load_of(const job *j, tk_vid v) {
         d = tk_value_def(j->s->f, d->opnd[0]);
     }
     for (uint32_t i = 0; i < j->loads.n; i++) {
-        if (j->loads.at[i] == d) {
+        if (j->loads.at[i] == d && !j->through[i]) {
             return d;
         }
     }
@@ -336,7 +380,8 @@ static int64_t slots_by_rule(const job *j) {
     if (j->s->c->m->attrs.persistent) {
         tk_func_walk(j->s->f, find_stored, &s);
     }
-    uint64_t n = bytes && s.bytes < all ? (all - s.bytes) / bytes : 0;
+    const uint64_t kept = s.bytes + through_bytes(j);
+    uint64_t n = bytes && kept < all ? (all - kept) / bytes : 0;
     if (bytes && n < 2 && !j->s->c->m->attrs.persistent && products_alone(j)) {
         n = (all - TK_PLACED_ALIGN) / bytes;
     }
@@ -559,15 +604,48 @@ static void apply(job *j) {
 
 // ---- The pass -----------------------------------------------------------------------------------
 
+// Those whose tiles are written once more where a unit reads them are not loaded ahead, but in
+// their iterations. True: there were any.
+static bool drop_through(job *j) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        if (j->through[i]) {
+            j->dropped += tk_ring_slot_bytes(tk_value_type(j->s->f, j->loads.at[i]->res[0]));
+            note_missed(j, j->loads.at[i],
+                        tk_format(j->s->c->m->arena,
+                                  "there is no room for its tiles and for the one that is written "
+                                  "where the matrix unit reads it: %s",
+                                  j->through[i]));
+            continue;
+        }
+        j->loads.at[n] = j->loads.at[i];
+        j->how[n] = j->how[i];
+        j->slower[n] = j->slower[i];
+        j->through[n++] = NULL;
+    }
+    const bool any = n < j->loads.n;
+    j->loads.n = n;
+    return any;
+}
+
 static const char *loads_of(job *j) {
     j->every = j->asked;
     collect(j);
-    if (j->staged && !j->found) {
+    if (j->staged && !j->found && !j->loads.n) {
         j->every = true;
         collect(j);
     }
+    if (j->staged) {
+        if (!enough_memory(j)) {
+            (void)drop_through(j);
+        }
+        return NULL;
+    }
     if (!j->asked) {
-        j->slots = j->staged ? j->slots : slots_by_rule(j);
+        j->slots = slots_by_rule(j);
+        if (j->slots < 2 && drop_through(j)) {
+            j->slots = slots_by_rule(j);
+        }
         return NULL;
     }
     return !j->found           ? "the loop loads no tiles"

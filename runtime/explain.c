@@ -211,11 +211,14 @@ static void add_prediction(tk_module *m, const explained *x, const tk_prediction
                            const tk_launch *l, double tiles) {
     tk_notes *notes = &m->notes;
     const double flops = x->programs * (x->flops + x->flops64 + x->matrix);
-    tk_note_rec *n =
-        tk_note_add(notes, "predict", "predicted", x->kernel, TK_NOTE_INFO,
-                    "on %s about %.4g us, %.4g TFLOP/s with what pads its tiles; bound by "
-                    "%s",
-                    x->gpu->name, p->seconds * 1e6, flops / p->seconds / 1e12, p->bound);
+    const char *speed = "";
+    if (flops > 0) { // integers are none
+        speed = tk_format(notes->arena, ", %.4g TFLOP/s with what pads its tiles",
+                          flops / p->seconds / 1e12);
+    }
+    tk_note_rec *n = tk_note_add(notes, "predict", "predicted", x->kernel, TK_NOTE_INFO,
+                                 "on %s about %.4g us%s; bound by %s", x->gpu->name,
+                                 p->seconds * 1e6, speed, p->bound);
     tk_note_number_add(notes, n, "seconds", p->seconds);
     tk_note_number_add(notes, n, "waves", p->waves);
     tk_note_number_add(notes, n, "blocks at once", l->blocks * x->gpu->multiprocessors);

@@ -315,6 +315,23 @@ TILES_CHOSEN = [((8192, 8192), "bf16", (128, 256)), ((2048, 2048), "f16", (128, 
                 ((8192, 8192), "f8e4m3", (128, 256)), ((4096, 4096), "i8", (128, 256)), ((65536, 64), "bf16", (128, 64))]
 
 
+AGAIN = """kernel again(a: in T[M, K] = none, b: in T[K, N] = none, at: in T[K, M] = none, bt: in T[N, K] = none, c: out f32[M, N])
+    grid (i in cdiv(M, 64), j in cdiv(N, 128)) {
+    var acc = zeros([64, 128], f32);
+    for k in 0 .. K step 64 {
+        if given(at) {
+            acc = dot(transpose(at[k +: 64, i * 64 +: 64]), transpose(bt[j * 128 +: 128, k +: 64]), acc, precision = PRECISION);
+        } else if given(bt) {
+            acc = dot(a[i * 64 +: 64, k +: 64], transpose(bt[j * 128 +: 128, k +: 64]), acc, precision = PRECISION);
+        } else {
+            acc = dot(a[i * 64 +: 64, k +: 64], b[k +: 64, j * 128 +: 128], acc, precision = PRECISION);
+        }
+    }
+    c[i * 64 +: 64, j * 128 +: 128] = acc;
+}
+"""
+
+
 def predictions():
     for (m, n, k), columns, speed in MEASURED:
         found = explained("std/matmul.tk", "--kernel", "matmul", "-D", "T=bf16", "-D", "BM=128", "-D", f"BN={columns}", "-D", "BK=64",
@@ -328,6 +345,18 @@ def predictions():
                           "--dim", f"M={m}", "--dim", f"N={n}", "--dim", "K=512", "--arch", "sm_90a")
         (acc,) = [x for x in found["notes"] if x["id"] == "largest-tile"]
         check(f"[{tile[0]}, {tile[1]}]" in acc["text"], f"{m} x {n} {dtype}: {acc['text']}")
+    # What the unit cannot read where copies put it is written again: wavefronts for those that the bytes need. Where that has no
+    # room it is not loaded ahead, and the reason is said.
+    for dtype, precision, order, most in (("f8e4m3", "ieee", "nn", 3), ("f32", "tf32", "nn", 1.5), ("f32", "tf32", "nt", 1), ("f32", "tf32", "tt", 1.5)):
+        notes = explained(file_of(AGAIN.replace("PRECISION", precision).replace("T[", f"{dtype}[")), "--arch", "sm_90a", "--dim", "M=256", "--dim", "N=256", "--dim", "K=256",
+                          *(word for one in ("a" if order[0] == "n" else "at", "b" if order[1] == "n" else "bt") for word in ("--given", one)))["notes"]
+        through = [x for x in notes if x["id"] in ("move", "product") and number(x, "wavefronts")]
+        counts = [sum(number(x, name) for x in through) for name in ("wavefronts", "least_wavefronts")]
+        check(counts[0] <= most * counts[1], f"{dtype} {order}: {counts}")
+        check(len([x for x in notes if x["id"] == "ahead" and x["verdict"] == "done"]) == 2, f"{dtype} {order}: {notes}")
+    notes = explained("std/matmul.tk", "--kernel", "matmul", "-D", "T=f8e4m3", "-D", "BM=256", "-D", "BN=256", "-D", "BK=256", "--mapped", "--arch", "sm_90a")["notes"]
+    missed = [x["text"] for x in notes if x["id"] == "ahead" and x["verdict"] == "missed"]
+    check(len(missed) == 1 and "'b'" in missed[0] and "contiguous along K" in missed[0], f"{missed}")
     # No prediction without sizes, or without products.
     words = ["std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64"]
     for more, said in ((["--dim", "M=512", "--dim", "N=512", "--dim", "K=512"], True), ([], False)):

@@ -128,6 +128,29 @@ def test_attributes(seed):
     kernel.close()
 
 
+# What wgmma does not read where copies put it (of 8 and 32 bits what is not contiguous along K, tf32 at all) is written there again
+# by the warps that multiply: it is fetched by others all the same, and where it is large without many conflicts.
+@test(*[(dtype, order, k) for dtype in ("f8e4m3", "i8", "f32") for order in ("nn", "nt", "tn", "tt") for k in (0, 96, 256, 384)])
+def test_written_again(dtype, order, k):
+    pick = random.Random(k)
+    sums = "i32" if dtype == "i8" else "f32"
+    (of_a, tile_a), (of_b, tile_b) = A_OF[order[0]], B_OF[order[1]]
+    text = PRODUCT % (of_a, of_b, "", tile_a, tile_b)
+    text = text.replace("acc);", "acc, precision = tf32);") if dtype == "f32" else text
+    bn, bk = pick.choice((64, 128)), 32 if dtype == "f32" else 128
+    kernel = tkclib.Kernel(text, "product", {"T": dtype, "A": sums, "BM": 64, "BN": bn, "BK": bk}, check=False)
+    tkclib.SEED = k % 5
+    m, n = 80, 144
+    a = small(pick, dtype, (m, k) if order[0] == "n" else (k, m))
+    b = small(pick, dtype, (k, n) if order[1] == "n" else (n, k))
+    run(kernel, a, b, {"c": ((m, n), sums)})
+    if tkclib.DEVICE == "sim" and k:
+        notes = kernel.notes(1)
+        for said in ("'a' is loaded ahead", "'b' is loaded ahead", "warps of their own fetch the tiles"):
+            assert said in notes, f"{said}: {notes}"
+    kernel.close()
+
+
 # A loop that no matrix unit works in: what its tiles are added to, its warps make, while others fetch.
 @test(*[(stages, n) for stages in (2, 4) for n in (0, 64, 192, 384)])
 def test_sums(stages, n):
