@@ -22,15 +22,8 @@ static void note_loops(tk_bmod *b, const tk_xblock *block) {
     }
 }
 
+// What is asked for and nothing uses yet.
 static void note_attributes(tk_bmod *b) {
-    const tk_kernel_attrs *at = &b->p->attrs;
-    tk_span span = {0};
-    if (b->p->kernel->fn) {
-        span = b->p->kernel->fn->span;
-    }
-    if (at->cluster) {
-        unused(b, span, "cluster", at->cluster);
-    }
     for (uint32_t i = 0; i < b->p->insts.n; i++) {
         note_loops(b, b->p->insts.at[i]->body);
     }

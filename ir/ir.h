@@ -116,6 +116,7 @@ typedef struct tk_attrs {
     int64_t
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
     int64_t slots;     // ring
+    int64_t cluster;   // ring: programs that fill those of all of them together; 0: one its own
     int64_t producers; // partition: warps
     tk_how how;        // fetch
     int64_t hold;      // load: the first so many iterations of its loop leave their tiles in shared
@@ -160,6 +161,7 @@ enum { // bits of tk_op_attrs
     TK_A_UNIT = 33554432,
     TK_A_HOLD = 67108864,
     TK_A_HELD = 134217728,
+    TK_A_CLUSTER = 268435456,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -142,7 +142,9 @@ static bool fetch(tk_verifier *v, const tk_type *tensor) {
             return false;
         }
     }
-    return tk_vneed(v, ring && ring->code == TK_OP_RING, "the last operand is no ring");
+    return tk_vneed(v, ring && ring->code == TK_OP_RING, "the last operand is no ring") &&
+           tk_vneed(v, !ring->at.cluster || op->at.how == TK_HOW_TENSOR,
+                    "a cluster fills the ring, by tensor copies alone");
 }
 
 // Above the tile level; the pairs, verify_hold.c.

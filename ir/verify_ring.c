@@ -156,6 +156,18 @@ static bool programs(tk_verifier *v) {
            tk_vneed(v, alone, "it has company other than rings in a kernel's body");
 }
 
+// Filled by as many programs as a cluster of the module has, by warps of their own.
+static bool of_cluster(tk_verifier *v) {
+    const int64_t n = v->op->at.cluster;
+    const tk_op *part = v->op;
+    while (part && part->code != TK_OP_PARTITION) {
+        part = part->next;
+    }
+    return n == 0 || (tk_vneed(v, n > 1 && (n & (n - 1)) == 0 && n == v->m->attrs.cluster,
+                               "a cluster of %lld", (long long)n) &&
+                      tk_vneed(v, part != NULL, "a cluster fills it, and there is no partition"));
+}
+
 bool tk_verify_ring(tk_verifier *v) {
     const tk_op *op = v->op;
     if (op->code == TK_OP_PROGRAMS) {
@@ -168,7 +180,8 @@ bool tk_verify_ring(tk_verifier *v) {
         return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
                tk_vneed(v, op->at.slots > 0 && op->at.slots <= MOST_SLOTS, "%lld slots",
                         (long long)op->at.slots) &&
-               tk_vneed(v, tk_vres(v, 0)->rank > 0, "room for scalars") && ring_alone(v);
+               tk_vneed(v, tk_vres(v, 0)->rank > 0, "room for scalars") && ring_alone(v) &&
+               of_cluster(v);
     }
     return is_ring(v, op->opnd[0]) &&
            (op->code == TK_OP_RELEASE ||

@@ -32,6 +32,39 @@ static void extend(const tk_type *t, const tk_placed *p, uint32_t *along) {
     }
 }
 
+// Parts of the tile that different programs of a cluster bring: 1 where one brings it alone.
+static uint32_t parts_of(const tk_func *f, const tk_op *op) {
+    const tk_op *ring = op->code == TK_OP_FETCH ? tk_value_def(f, op->opnd[op->nopnd - 1]) : NULL;
+    return ring && ring->at.cluster > 1 ? (uint32_t)ring->at.cluster : 1;
+}
+
+// Makes boxes smaller until each part has as many: along what is outermost in them.
+static bool take_apart(const tk_type *t, const tk_placed *p, uint32_t size, uint32_t parts,
+                       uint32_t *along) {
+    enum { LEAST_BYTES = 128 }; // a box begins at a multiple of it
+    for (;;) {
+        uint32_t elems = 1, axis = 0;
+        for (uint32_t a = 0; a < t->rank; a++) {
+            elems *= along[a];
+        }
+        if (tk_type_elems(t) / elems % parts == 0) {
+            return true;
+        }
+        while (axis < t->rank && (axis == p->fast || (int)axis == p->rows || along[axis] == 1)) {
+            axis++;
+        }
+        uint32_t least_along = 2;
+        if (axis == t->rank) {
+            axis = p->panel_rows == 1 ? p->fast : (uint32_t)p->rows;
+            least_along = p->panel_rows == 1 ? 2 : 2 * SWIZZLE_ROWS;
+        }
+        if (along[axis] < least_along || elems * size < 2 * LEAST_BYTES) {
+            return false;
+        }
+        along[axis] /= 2;
+    }
+}
+
 static const char *fits(const tk_type *t, const tk_placed *p, const uint32_t *along,
                         tk_boxes *out) {
     out->elems = 1;
@@ -69,6 +102,9 @@ const char *tk_boxes_of(const tk_func *f, const tk_op *op, tk_boxes *out) {
     }
     along[fast] = p.span / size;
     extend(t, &p, along);
+    if (!take_apart(t, &p, size, parts_of(f, op), along)) {
+        return "it has no equal parts for the programs of a cluster";
+    }
     *out = (tk_boxes){.map = {.param = f->value.at[op->opnd[0]].index,
                               .rank = v.n,
                               .dtype = t->dtype,

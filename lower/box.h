@@ -18,7 +18,8 @@ typedef struct tk_boxes {
     int axis[TK_MAX_TENSOR_RANK]; // of the tile along each dimension of the tensor; -1: none
 } tk_boxes;
 
-// The boxes of a view (a load, a fetch) by the types alone. NULL, or why there are none.
+// The boxes of a view (a load, a fetch) by the types alone. NULL, or why there are none. Where the
+// programs of a cluster fill a ring together, there are as many for each of them.
 const char *tk_boxes_of(const tk_func *f, const tk_op *op, tk_boxes *out);
 
 // Why the view is not brought by tensor copies for a target; NULL: it may be.

@@ -68,6 +68,9 @@ void tk_pass_specialize(tk_pass_ctx *c);
 // A block runs several programs, one after the other (pass_persist.c).
 void tk_pass_persist(tk_pass_ctx *c);
 
+// Programs of a cluster share what all of them fetch (pass_cluster.c).
+void tk_pass_cluster(tk_pass_ctx *c);
+
 // Shared memory and barriers (pass_share.c, pass_barrier.c).
 void tk_pass_share(tk_pass_ctx *c);
 void tk_pass_barrier(tk_pass_ctx *c);

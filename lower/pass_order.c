@@ -12,6 +12,7 @@
 // what differs along axis 0 and p / g times what differs along axis 1, which is least where both
 // are as much: of a square product of square tiles, where g is the root of p. What they read comes
 // from the second-level cache but for the first of them, and the less that is the longer it stays.
+#include "lower/differs.h"
 #include "lower/lower.h"
 
 #include "ir/pass_util.h"
@@ -24,29 +25,7 @@ typedef struct order {
     bool product;
 } order;
 
-enum { BOTH = 3, DEEP = 64 };
-
-// The axes, of the first two, along which a value differs, as bits.
-static unsigned axes_of(const tk_func *f, tk_vid v, unsigned depth) {
-    const tk_op *d = tk_value_def(f, v);
-    const tk_region *r = tk_value_region(f, v);
-    const bool index = r && r->owner && r->owner->code == TK_OP_FOR && r->args.at[0] == v;
-    const tk_op *from = index ? r->owner : d;
-    unsigned axes = 0;
-    if (!from) {
-        return r && r->owner ? BOTH : 0; // carried by a loop; a parameter
-    }
-    if (from->code == TK_OP_PROGRAM_ID) {
-        return 1U << from->at.axis & BOTH;
-    }
-    if (depth > DEEP || (!index && (from->nreg > 0 || !tk_op_is_pure(from)))) {
-        return BOTH;
-    }
-    for (uint32_t i = 0; i < (index ? 3 : from->nopnd); i++) {
-        axes |= axes_of(f, from->opnd[i], depth + 1);
-    }
-    return axes;
-}
+enum { BOTH = 3 }; // the first two axes
 
 static void one(void *user, tk_op *op) {
     order *o = user;
@@ -56,7 +35,7 @@ static void one(void *user, tk_op *op) {
             const tk_type *t = tk_value_type(o->f, op->res[0]);
             unsigned axes = 0;
             for (uint32_t i = 1; i < op->nopnd; i++) {
-                axes |= axes_of(o->f, op->opnd[i], 0);
+                axes |= tk_differs_along(o->f, op->opnd[i]) & BOTH;
             }
             const uint64_t bytes = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
             o->bytes[0] += axes == 1 ? bytes : 0;
@@ -78,6 +57,8 @@ static void function(tk_pass_ctx *c, const tk_func *f) {
     while (2 * (uint64_t)(group * group) * o.bytes[0] <= AT_ONCE * o.bytes[1]) {
         group *= 2;
     }
+    const int64_t cluster = c->m->attrs.cluster > 1 ? c->m->attrs.cluster : 1;
+    group = (group + cluster - 1) / cluster * cluster; // a cluster's stand along axis 0
     c->m->group = group;
     tk_note_rec *n =
         tk_note_add(&c->m->notes, "order", "order", tk_loc_span(c->m, f->loc), TK_NOTE_DONE,

@@ -6,11 +6,11 @@
 //        that much smaller
 // keeps: what each program reads, computes and writes, but for the order of float sums and products
 // needs: nothing
-// when not: the author says how many warps run a program, what a program reads is large enough for
-//           a block, or what programs do cannot be done together: control flow that differs between
-//           them, atomics, products of matrices, a store that does not depend on the program,
-//           loops whose tiles are to be loaded ahead, as rings are no one's but a program's; a
-//           debug compile, whose reports name programs
+// when not: the author says how many warps run a program, or asks for clusters; what a program
+//           reads is large enough for a block, or what programs do cannot be done together:
+//           control flow that differs between them, atomics, products of matrices, a store that
+//           does not depend on the program, loops whose tiles are to be loaded ahead, as rings are
+//           no one's but a program's; a debug compile, whose reports name programs
 //
 // A block starts in a fixed time, in which a GPU could have read 2 KB. So programs that read less
 // are put together until they read 4 KB (bench/NOTES.md). Each value that differs between them gets
@@ -337,7 +337,7 @@ static void pack(tk_pass_ctx *c, tk_func *f) {
 }
 
 void tk_pass_pack(tk_pass_ctx *c) {
-    if (c->debug || c->m->attrs.warps || c->m->packed) {
+    if (c->debug || c->m->attrs.warps || c->m->attrs.cluster > 1 || c->m->packed) {
         return;
     }
     for (uint32_t i = 0; i < c->m->funcs.n; i++) {

@@ -48,7 +48,9 @@
     PASS(barrier, TK_TAKES_LAID, "puts barriers between uses of memory that conflict",             \
          "when it is known which bytes each op uses")                                              \
     PASS(specialize, TK_TAKES_STAGED, "gives warps of their own to what fetches tiles",            \
-         "last: it takes apart what is in order")
+         "it takes apart what is in order")                                                        \
+    PASS(cluster, TK_TAKES_STAGED, "lets the programs of a cluster read once what all fetch",      \
+         "behind specialize: what fetches stands alone")
 
 #define DECLARE(NAME, TAKES, WHAT, WHY) void tk_pass_##NAME(tk_pass_ctx *c);
 #define ROW(NAME, TAKES, WHAT, WHY)     {#NAME, tk_pass_##NAME, WHAT, WHY, TAKES},

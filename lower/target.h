@@ -17,6 +17,7 @@ typedef struct tk_target {
     bool bf16_arith;                          // native add/mul on bf16
     bool wgmma;                               // four warps multiply together
     bool bulk;                                // bulk copies, which count their bytes
+    bool clusters;                            // of blocks that reach each other's shared memory
     unsigned matrix; // products of f16 with their sums in f32 that its tensor cores make in a cycle
 } tk_target;
 

@@ -114,6 +114,8 @@ typedef struct tk_image {
     uint32_t ngrid;
     uint32_t packed; // programs along grid axis 0 that a block runs, 1 or more
     bool persistent; // a block runs several programs: as many blocks as run at once are enough
+    uint32_t
+        cluster; // blocks of a cluster, which are as many along x; 0, 1: it is launched without
     uint32_t nslot;
     tk_param_slot *slot;
     uint32_t param_bytes;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_OPERANDS = 9 };
+enum { MOST_OPERANDS = 10 };
 
 LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
                          unsigned n, LLVMValueRef *arg) {
@@ -68,6 +68,17 @@ void tk_emit_mbarrier_arrive_expect_by(tk_emit *e, LLVMValueRef who, LLVMValueRe
         "b,r,r,~{memory}", 3, arg);
 }
 
+// Who waits there only writes again what the threads have read: the order is that of this block.
+void tk_emit_mbarrier_arrive_at(tk_emit *e, LLVMValueRef who, LLVMValueRef bar,
+                                LLVMValueRef block) {
+    LLVMValueRef arg[3] = {who, bar, block};
+    act(e,
+        "{\n\t.reg .b32 %there;\n\t"
+        "mapa.shared::cluster.u32 %there, $1, $2;\n\t"
+        "@$0 mbarrier.arrive.shared::cluster.b64 _, [%there];\n\t}",
+        "b,r,r,~{memory}", 3, arg);
+}
+
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar) {
     tk_emit_mbarrier_wait_parity(e, bar, tk_emit_i32(e, 0));
 }
@@ -116,19 +127,27 @@ void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLV
 }
 
 void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
-                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar) {
+                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar,
+                            uint32_t blocks) {
     static const char *const coordinates[] = {
         "", "$4", "$4, $5", "$4, $5, $6", "$4, $5, $6, $7", "$4, $5, $6, $7, $8"};
     static const char constraints[] = "b,r,l,r,r,r,r,r,r";
     LLVMValueRef arg[MOST_OPERANDS] = {who, shared, map, bar};
-    TK_CHECK(e->arena, rank >= 1 && rank <= 5);
+    uint32_t n = 4 + rank;
+    TK_CHECK(e->arena, rank >= 1 && rank <= 5 && blocks <= 16);
     memcpy(arg + 4, at, rank * sizeof *at);
-    const char *text = tk_format(e->arena,
-                                 "@$0 cp.async.bulk.tensor.%ud.shared::cluster.global.tile."
-                                 "mbarrier::complete_tx::bytes [$1], [$2, {%s}], [$3];",
-                                 rank, coordinates[rank]);
-    act(e, text, tk_format(e->arena, "%.*s,~{memory}", (int)(2 * (4 + rank) - 1), constraints),
-        4 + rank, arg);
+    const char *operands = tk_format(e->arena, "%.*s", (int)(2 * n - 1), constraints);
+    if (blocks > 1) {
+        arg[n] = LLVMConstInt(tk_ll_int(e, 16), (1U << blocks) - 1, false);
+        operands = tk_format(e->arena, "%s,h", operands);
+    }
+    const char *text = tk_format(
+        e->arena,
+        "@$0 cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s "
+        "[$1], [$2, {%s}], [$3]%s;",
+        rank, blocks > 1 ? ".multicast::cluster" : "", coordinates[rank],
+        blocks > 1 ? tk_format(e->arena, ", $%u", n) : "");
+    act(e, text, tk_format(e->arena, "%s,~{memory}", operands), n + (blocks > 1), arg);
 }
 
 LLVMValueRef tk_emit_elected(tk_emit *e) {

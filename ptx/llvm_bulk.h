@@ -23,6 +23,8 @@ void tk_emit_mbarrier_arrive_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar);
 // Expects bytes and arrives.
 void tk_emit_mbarrier_arrive_expect_by(tk_emit *e, LLVMValueRef who, LLVMValueRef bar,
                                        uint64_t bytes);
+// At the barrier in the same place of another block of the cluster (its number there, i32).
+void tk_emit_mbarrier_arrive_at(tk_emit *e, LLVMValueRef who, LLVMValueRef bar, LLVMValueRef block);
 // Until all have arrived and all bytes are there.
 void tk_emit_mbarrier_wait(tk_emit *e, LLVMValueRef bar);
 // Until the phase of that parity (i32) is over. From sm_80 on, as what follows.
@@ -37,9 +39,12 @@ void tk_emit_async_arrive(tk_emit *e, LLVMValueRef bar);
 void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLVMValueRef bytes,
                        LLVMValueRef bar);
 // A box of the tensor that `map` (ptr) describes, from the coordinates at[rank] on, in elements and
-// from the innermost dimension on; by the threads for which `who` holds.
+// from the innermost dimension on; by the threads for which `who` holds. Where `blocks` is more
+// than 1 it comes to the same place in the shared memory of that many blocks, which are the
+// cluster.
 void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
-                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar);
+                            uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar,
+                            uint32_t blocks);
 // i1: one thread of those of the warp, which all come here; the same each time.
 LLVMValueRef tk_emit_elected(tk_emit *e);
 void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes);

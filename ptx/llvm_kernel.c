@@ -135,6 +135,10 @@ static void attribute(tk_emit *e, const char *key, const char *value) {
     LLVMAddAttributeAtIndex(e->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
+static uint32_t cluster_of(const tk_emit *e) {
+    return e->m->attrs.cluster > 1 ? (uint32_t)e->m->attrs.cluster : 1;
+}
+
 static void find_staged(void *user, tk_op *op) {
     bool *found = user;
     *found = *found || op->at.staged;
@@ -168,6 +172,9 @@ static void make_function(tk_emit *e, const signature *s, const tk_image *image)
     e->fn = LLVMAddFunction(e->mod, image->kernel, ft);
     LLVMSetFunctionCallConv(e->fn, PTX_KERNEL);
     attribute(e, "nvvm.reqntid", tk_format(e->arena, "%u", (e->warps + e->producers) * 32));
+    if (cluster_of(e) > 1) {
+        attribute(e, "nvvm.cluster_dim", tk_format(e->arena, "%u,1,1", cluster_of(e)));
+    }
     attribute(e, "nvvm.minctasm", tk_format(e->arena, "%u", image->blocks));
     LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(e->ctx), 0);
     e->shared = LLVMAddGlobalInAddressSpace(e->mod, bytes, "tk_shared", 3);
@@ -338,6 +345,9 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, f->body);
     tk_lines_at(e, f->loc);
+    if (tk_emit_rings_shared(f)) {
+        tk_emit_cluster_barrier(e);
+    }
     LLVMBuildRetVoid(e->b);
     tk_lines_end(e);
     image->ngrid = ngrid;
@@ -349,6 +359,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->threads = (e->warps + e->producers) * 32;
     image->shared = (uint32_t)e->m->shared;
     image->persistent = e->m->attrs.persistent;
+    image->cluster = cluster_of(e);
     image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;
     image->ndebug = e->sites.list.n;
     image->debug = e->sites.list.at;

@@ -89,6 +89,23 @@ static LLVMValueRef barriers(tk_emit *e, uint32_t slots) {
     return LLVMBuildPtrToInt(e->b, g, tk_ll_int(e, 32), "");
 }
 
+bool tk_emit_rings_shared(const tk_func *f) {
+    bool shared = false;
+    for (const tk_op *op = f->body->first; op; op = op->next) {
+        shared = shared || (op->code == TK_OP_RING && op->at.cluster > 1);
+    }
+    return shared;
+}
+
+static LLVMValueRef of_cluster(tk_emit *e, const char *name, LLVMTypeRef result) {
+    return tk_emit_intrinsic(e, name, result, 0, NULL);
+}
+
+void tk_emit_cluster_barrier(tk_emit *e) {
+    of_cluster(e, "llvm.nvvm.barrier.cluster.arrive", LLVMVoidTypeInContext(e->ctx));
+    of_cluster(e, "llvm.nvvm.barrier.cluster.wait", LLVMVoidTypeInContext(e->ctx));
+}
+
 static void make(tk_emit *e, const tk_op *op) {
     const tk_how how = how_of(e, op->res[0]);
     tk_emit_ring *r = TK_NEW(e->arena, tk_emit_ring);
@@ -98,6 +115,10 @@ static void make(tk_emit *e, const tk_op *op) {
     r->v = op->res[0];
     r->op = op;
     r->slots = (uint32_t)op->at.slots;
+    r->cluster = op->at.cluster > 1 ? (uint32_t)op->at.cluster : 1;
+    r->rank = r->cluster > 1
+                  ? of_cluster(e, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", tk_ll_int(e, 32))
+                  : tk_emit_i32(e, 0);
     r->bytes = (uint32_t)tk_ring_slot_bytes(tk_value_type(e->f, r->v));
     (void)tk_emit_scratch(e, op);
     r->base = LLVMBuildPtrToInt(e->b, tk_emit_shared_at(e, op, 0, NULL), tk_ll_int(e, 32), "");
@@ -112,14 +133,22 @@ static void make(tk_emit *e, const tk_op *op) {
         LLVMValueRef at = tk_emit_i32(e, i * BARRIER_BYTES);
         tk_emit_mbarrier_init(e, tk_ll_add(e, r->full, at),
                               how == TK_HOW_TENSOR ? 1 : e->warps * 32);
-        tk_emit_mbarrier_init(e, tk_ll_add(e, r->empty, at), e->warps);
+        tk_emit_mbarrier_init(e, tk_ll_add(e, r->empty, at), e->warps * r->cluster);
+    }
+    if (r->cluster > 1) {
+        of_cluster(e, "llvm.nvvm.fence.mbarrier_init.release.cluster",
+                   LLVMVoidTypeInContext(e->ctx));
     }
     tk_emit_end(e, &one);
     if (how == TK_HOW_TENSOR) { // neither barriers nor what was there before were written by copies
         tk_emit_async_fence(e);
     }
     if (!tk_ring_shares_barrier(op)) {
-        tk_emit_barrier(e);
+        if (tk_emit_rings_shared(e->f)) {
+            tk_emit_cluster_barrier(e);
+        } else {
+            tk_emit_barrier(e);
+        }
     }
 }
 
@@ -195,13 +224,20 @@ static void take(tk_emit *e, const tk_op *op) {
     tk_emit_ring_advance(e, r, &r->take);
 }
 
-// One lane arrives for its warp, when all of it are done.
+// One lane arrives for its warp, when all of it are done; where blocks fill the ring together, one
+// for each of them.
 static void release(tk_emit *e, const tk_op *op) {
     const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[0]);
     LLVMValueRef all = tk_emit_i32(e, -1);
     (void)tk_emit_intrinsic(e, "llvm.nvvm.bar.warp.sync", LLVMVoidTypeInContext(e->ctx), 1, &all);
-    tk_emit_mbarrier_arrive_by(e, tk_ll_is(e, e->lane, 0),
-                               tk_emit_ring_barrier(e, r->empty, &r->release));
+    LLVMValueRef empty = tk_emit_ring_barrier(e, r->empty, &r->release);
+    if (r->cluster > 1) {
+        LLVMValueRef n = tk_emit_i32(e, r->cluster);
+        tk_emit_mbarrier_arrive_at(e, tk_ll_icmp(e, LLVMIntULT, e->lane, n), empty,
+                                   tk_ll_and(e, e->lane, tk_emit_i32(e, r->cluster - 1)));
+    } else {
+        tk_emit_mbarrier_arrive_by(e, tk_ll_is(e, e->lane, 0), empty);
+    }
     tk_emit_ring_advance(e, r, &r->release);
 }
 

@@ -19,6 +19,8 @@ typedef struct tk_emit_ring {
     const tk_op *op;
     uint32_t number;          // from 0 on
     uint32_t slots, bytes;    // from slot to slot
+    uint32_t cluster;         // blocks that fill it together; 1: this one alone
+    LLVMValueRef rank;        // i32: of the block among them
     LLVMValueRef base;        // i32: where the first slot is in shared memory
     LLVMValueRef full, empty; // i32: the first barriers; those of the other slots follow
     tk_ring_place fetch, take, release;
@@ -27,6 +29,10 @@ typedef struct tk_emit_ring {
 void tk_emit_ring_op(tk_emit *e, tk_op *op); // ring, fetch, take, release
 // Of a fetch by tensor copies: waits for the slot and brings the tile there (llvm_ring_tensor.c).
 void tk_emit_fetch_tensor(tk_emit *e, const tk_op *op, const tk_emit_ring *r);
+// All blocks of the cluster wait for each other where they share rings: none sends anything to one
+// that has not begun, nor to one that has ended.
+void tk_emit_cluster_barrier(tk_emit *e);
+bool tk_emit_rings_shared(const tk_func *f);
 tk_emit_ring *tk_emit_ring_of(const tk_emit *e, tk_vid v);
 
 // The slot that comes next, as an address, and its barrier; then one on.

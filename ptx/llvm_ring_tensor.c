@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetches by tensor copies (lower/box.h): the first warp waits for the slot; one thread of it says
-// how many bytes are to come, and begins a copy for each box. All threads count the slots.
+// how many bytes are to come, and begins a copy for each box. All threads count the slots. Blocks
+// of a cluster that fill a ring together begin a part of the copies each, which bring their boxes
+// to all blocks; each expects the whole tile.
 #include "ptx/llvm_ring.h"
 
 #include "lower/box.h"
@@ -10,17 +12,25 @@
 #include "ptx/llvm_bulk.h"
 #include "ptx/llvm_internal.h"
 
-// Where box i begins in the tensor: coordinates from the innermost dimension on.
+// Where a box begins in the tensor: coordinates from the innermost dimension on. It is box `i` of
+// the tile for the first of the blocks that fill the ring together, and the next ones' follow.
 static void corner(tk_emit *e, const tk_boxes *b, const tk_emit_view *v, const tk_layout *l,
-                   uint32_t i, LLVMValueRef *out) {
+                   uint32_t i, const tk_emit_ring *r, LLVMValueRef *out) {
     const uint32_t el = tk_layout_eval(l, i * b->elems, 0, 0);
     for (uint32_t d = 0; d < v->rank; d++) {
-        uint32_t at = 0;
-        if (b->axis[d] >= 0) {
-            const unsigned axis = (unsigned)b->axis[d];
-            at = el >> tk_layout_shift(l, axis) & ((1U << l->log_dim[axis]) - 1);
+        out[v->rank - 1 - d] = v->start[d];
+        if (b->axis[d] < 0) {
+            continue;
         }
-        out[v->rank - 1 - d] = at ? tk_ll_add(e, v->start[d], tk_emit_i32(e, at)) : v->start[d];
+        const unsigned axis = (unsigned)b->axis[d], shift = tk_layout_shift(l, axis);
+        const uint32_t mask = (1U << l->log_dim[axis]) - 1;
+        LLVMValueRef at = tk_emit_i32(e, el >> shift & mask);
+        for (uint32_t k = 0; 1U << k < r->cluster; k++) {
+            const uint32_t step = tk_layout_eval(l, b->elems << k, 0, 0) >> shift & mask;
+            LLVMValueRef bit = tk_ll_and(e, tk_ll_shr(e, r->rank, k), tk_emit_i32(e, 1));
+            at = step ? tk_ll_xor(e, at, tk_ll_mul(e, bit, tk_emit_i32(e, step))) : at;
+        }
+        out[v->rank - 1 - d] = tk_ll_add(e, v->start[d], at);
     }
 }
 
@@ -43,11 +53,14 @@ void tk_emit_fetch_tensor(tk_emit *e, const tk_op *op, const tk_emit_ring *r) {
     LLVMValueRef slot = tk_emit_ring_slot(e, r, &r->fetch);
     LLVMValueRef one = tk_emit_elected(e);
     tk_emit_mbarrier_arrive_expect_by(e, one, full, (uint64_t)b.n * b.elems * size);
-    for (uint32_t i = 0; i < b.n; i++) {
+    if (r->cluster > 1) {
+        slot = tk_ll_add(e, slot, tk_ll_mul(e, r->rank, tk_emit_i32(e, b.elems * size)));
+    }
+    for (uint32_t i = 0; i < b.n; i += r->cluster) {
         LLVMValueRef at[TK_MAP_RANK];
-        corner(e, &b, &v, l, i, at);
+        corner(e, &b, &v, l, i, r, at);
         tk_emit_tensor_read_by(e, one, tk_ll_add(e, slot, tk_emit_i32(e, i * b.elems * size)),
-                               e->map[map], b.map.rank, at, full);
+                               e->map[map], b.map.rank, at, full, r->cluster);
     }
     tk_emit_end(e, &first);
 }

@@ -143,6 +143,7 @@ static bool put_grid(writer *x, const tk_module *m) {
     for (uint32_t k = 0; k < g.count.n; k++) {
         axis[k] = put_text(x, k < info->ngrid ? info->grid[k] : "?");
     }
+    x->head.cluster = m->attrs.cluster > 1 ? (uint32_t)m->attrs.cluster : 1;
     x->head.nstep = g.step.n;
     x->head.step = put(x, g.step.at, g.step.n * sizeof *g.step.at, 8);
     x->head.ngrid = g.count.n;
@@ -184,6 +185,7 @@ static tk_bundle_image put_image(writer *x, const tk_target *t, uint32_t which, 
                            .shared = i->shared,
                            .packed = i->packed,
                            .persistent = i->persistent,
+                           .cluster = i->cluster,
                            .param_bytes = i->param_bytes,
                            .nslot = i->nslot,
                            .nmap = i->nmap};

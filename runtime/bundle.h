@@ -42,7 +42,7 @@ typedef struct tk_bundle {
     uint32_t naxis, axis;    // uint32_t: their names
     uint32_t nvariant, fact; // uint32_t [nvariant][nparam]: tk_tensor_facts
     uint32_t nimage, image;  // tk_bundle_image, by variant, then the best first
-    uint32_t unused;
+    uint32_t cluster;        // programs along grid axis 0 come in as many; 1: in any number
 } tk_bundle;
 
 typedef struct tk_bundle_dim {
@@ -91,8 +91,10 @@ typedef struct tk_bundle_image {
     uint32_t kernel; // entry name
     uint32_t variant;
     uint32_t threads, shared, param_bytes;
-    uint32_t packed;            // programs along grid axis 0 that a block runs
-    uint32_t persistent;        // a block runs several: as many blocks as run at once
+    uint32_t packed;     // programs along grid axis 0 that a block runs
+    uint32_t persistent; // a block runs several: as many blocks as run at once
+    uint32_t cluster;    // blocks of a cluster; 0, 1: it is launched without
+    uint32_t unused;
     uint32_t nslot, slot;       // tk_bundle_slot
     uint32_t nmap, map;         // tk_bundle_map
     uint32_t cubin, cubin_size; // 0: none

@@ -40,6 +40,22 @@ enum { // results that are told apart
     CU_UNKNOWN = 999,
 };
 
+// What a launch says beside its parameters, of which occupancy_clusters takes the cluster.
+typedef struct cu_launch_attribute {
+    int id; // CU_LAUNCH_CLUSTER
+    char unused[4];
+    unsigned cluster[3];
+    char room[52];
+} cu_launch_attribute;
+typedef struct cu_launch_config {
+    unsigned grid[3], block[3];
+    unsigned shared;
+    cu_stream stream;
+    cu_launch_attribute *attribute;
+    unsigned attributes;
+} cu_launch_config;
+enum { CU_LAUNCH_CLUSTER = 4 };
+
 enum { // device attributes
     CU_DEVICE_SHARED_DEFAULT = 8,
     CU_DEVICE_MULTIPROCESSORS = 16,
@@ -54,6 +70,7 @@ enum { // function attributes
     CU_FUNCTION_LOCAL = 3,
     CU_FUNCTION_REGISTERS = 4,
     CU_FUNCTION_SHARED_DYNAMIC_MAX = 8,
+    CU_FUNCTION_LARGE_CLUSTERS = 14, // of more blocks than any device has: 8
 };
 
 enum { // options of cuModuleLoadDataEx
@@ -129,6 +146,8 @@ typedef struct cuda_driver {
     // Of drivers from CUDA 12.4 on, else NULL: loads what a driver may leave until the first
     // launch.
     cu_result (*function_load)(cu_function f);
+    // From CUDA 11.8 on, else NULL.
+    cu_result (*occupancy_clusters)(int *n, cu_function f, const cu_launch_config *c);
     cu_result (*context_id)(cu_context c, unsigned long long *id); // from CUDA 12.0 on, else NULL
     cu_map_encode *map_encode;                                     // as this
 } cuda_driver;
@@ -154,11 +173,13 @@ cu_result cuda_load_module(const cuda_driver *f, const void *cubin, const char *
 // Finds the function and loads it. It will be launched with `shared` bytes of dynamic shared
 // memory; *need is that with what it has statically. Where that is more than a block has by default
 // it is asked for, unless it is more than it can have: then the caller refuses.
+// Its blocks come in clusters of `cluster`, 0 or 1 where in none.
 cu_result cuda_load_function(const cuda_driver *f, cu_module m, const char *name, unsigned shared,
-                             unsigned usual, unsigned most, cu_function *function, unsigned *need);
+                             unsigned cluster, unsigned usual, unsigned most, cu_function *function,
+                             unsigned *need);
 // Blocks that the device holds at once of a function that is launched with so many threads a block
-// and bytes of dynamic shared memory: at least 1.
+// and bytes of dynamic shared memory: at least one cluster.
 cu_result cuda_resident(const cuda_driver *f, cu_function function, unsigned threads,
-                        unsigned shared, unsigned *blocks);
+                        unsigned shared, unsigned cluster, unsigned *blocks);
 
 #endif

@@ -13,7 +13,7 @@
 // The fixed part: sizes of the parts that follow, and numbers.
 typedef struct head {
     uint32_t kernel, arch; // lengths
-    uint32_t threads, shared, ngrid, packed, persistent, nslot, param_bytes, nmap, ndebug;
+    uint32_t threads, shared, ngrid, packed, persistent, cluster, nslot, param_bytes, nmap, ndebug;
     uint32_t has_cubin;
     uint64_t ptx, cubin, notes; // sizes
     tk_image_report report;
@@ -44,6 +44,7 @@ static void write_image(tk_buf *b, const tk_image *i, const char *notes) {
     h.ngrid = i->ngrid;
     h.packed = i->packed;
     h.persistent = i->persistent;
+    h.cluster = i->cluster;
     h.nslot = i->nslot;
     h.param_bytes = i->param_bytes;
     h.nmap = i->nmap;
@@ -173,6 +174,7 @@ static const tk_image *read_image(tk_arena *a, const void *data, size_t size, co
     i->ngrid = h.ngrid;
     i->packed = h.packed;
     i->persistent = h.persistent != 0;
+    i->cluster = h.cluster;
     i->nslot = h.nslot;
     i->param_bytes = h.param_bytes;
     i->report = h.report;

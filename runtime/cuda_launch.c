@@ -29,7 +29,7 @@ static bool count_programs(const launch *l, const gpu_variant *v, tk_exec_env *e
     env->narg = l->narg;
     env->tensor = shapes(l);
     env->scalar = l->scalar;
-    if (!grid_counts(w, info, v->grid, env, &total)) {
+    if (!grid_counts(w, info, v->module, v->grid, env, &total)) {
         return false;
     }
     if (total > INT32_MAX) {

@@ -41,6 +41,8 @@ static bool load_symbols(cuda_driver *d, char *why, size_t room) {
     }
     void *load = dlsym(d->library, "cuFuncLoad");
     memcpy(&d->function_load, &load, sizeof load);
+    void *clusters = dlsym(d->library, "cuOccupancyMaxActiveClusters");
+    memcpy(&d->occupancy_clusters, &clusters, sizeof clusters);
     void *id = dlsym(d->library, "cuCtxGetId");
     memcpy(&d->context_id, &id, sizeof id);
     void *encode = dlsym(d->library, "cuTensorMapEncodeTiled");
@@ -148,7 +150,9 @@ cu_result cuda_load_module(const cuda_driver *f, const void *cubin, const char *
 }
 
 cu_result cuda_load_function(const cuda_driver *f, cu_module m, const char *name, unsigned shared,
-                             unsigned usual, unsigned most, cu_function *function, unsigned *need) {
+                             unsigned cluster, unsigned usual, unsigned most, cu_function *function,
+                             unsigned *need) {
+    enum { CLUSTER_OF_ALL = 8 };
     int fixed = 0;
     cu_result r = f->module_function(function, m, name);
     if (r == 0 && f->function_load) {
@@ -159,16 +163,40 @@ cu_result cuda_load_function(const cuda_driver *f, cu_module m, const char *name
     if (r == 0 && *need > usual && *need <= most) {
         r = f->function_set(*function, CU_FUNCTION_SHARED_DYNAMIC_MAX, (int)shared);
     }
+    if (r == 0 && cluster > CLUSTER_OF_ALL) {
+        r = f->function_set(*function, CU_FUNCTION_LARGE_CLUSTERS, 1);
+    }
+    return r;
+}
+
+// A cluster's blocks are on multiprocessors of one part of the device, which may have no multiple.
+static cu_result resident_clusters(const cuda_driver *f, cu_function function, unsigned threads,
+                                   unsigned shared, unsigned cluster, unsigned *blocks) {
+    cu_launch_attribute in = {.id = CU_LAUNCH_CLUSTER, .cluster = {cluster, 1, 1}};
+    const cu_launch_config c = {.grid = {cluster, 1, 1},
+                                .block = {threads, 1, 1},
+                                .shared = shared,
+                                .attribute = &in,
+                                .attributes = 1};
+    int n = 0;
+    cu_result r = f->occupancy_clusters(&n, function, &c);
+    *blocks = (n > 0 ? (unsigned)n : 1) * cluster;
     return r;
 }
 
 cu_result cuda_resident(const cuda_driver *f, cu_function function, unsigned threads,
-                        unsigned shared, unsigned *blocks) {
+                        unsigned shared, unsigned cluster, unsigned *blocks) {
     int multiprocessors = 0, each = 0;
     cu_device d = 0;
+    if (cluster > 1 && f->occupancy_clusters) {
+        return resident_clusters(f, function, threads, shared, cluster, blocks);
+    }
     cu_result r = f->context_device(&d);
     r = r ? r : f->device_attribute(&multiprocessors, CU_DEVICE_MULTIPROCESSORS, d);
     r = r ? r : f->occupancy(&each, function, (int)threads, shared);
     *blocks = multiprocessors > 0 && each > 0 ? (unsigned)multiprocessors * (unsigned)each : 1;
+    if (cluster > 1) {
+        *blocks = *blocks < cluster ? cluster : *blocks / cluster * cluster;
+    }
     return r;
 }

@@ -178,16 +178,16 @@ static gpu_variant *make(tk_work *w, wanted *q) {
 static cu_result load_function(const cuda_device *d, const tk_image *i, gpu_loaded *x,
                                unsigned *need, size_t debug_bytes) {
     int registers = 0, local = 0;
-    cu_result r = cuda_load_function(d->driver, x->module, i->kernel, i->shared, d->shared_default,
-                                     d->shared_most, &x->function, need);
+    cu_result r = cuda_load_function(d->driver, x->module, i->kernel, i->shared, i->cluster,
+                                     d->shared_default, d->shared_most, &x->function, need);
     r = r || !debug_bytes ? r : d->driver->memory_alloc(&x->debug, debug_bytes);
     // What stands between records is copied to the host with them.
     r = r || !debug_bytes ? r : d->driver->memory_set(x->debug, 0, debug_bytes);
     r = r ? r : d->driver->function_attribute(&registers, CU_FUNCTION_REGISTERS, x->function);
     r = r ? r : d->driver->function_attribute(&local, CU_FUNCTION_LOCAL, x->function);
-    r = r || !i->persistent
-            ? r
-            : cuda_resident(d->driver, x->function, i->threads, i->shared, &x->resident);
+    r = r || !i->persistent ? r
+                            : cuda_resident(d->driver, x->function, i->threads, i->shared,
+                                            i->cluster, &x->resident);
     x->registers = (unsigned)registers;
     x->local_bytes = (unsigned)local;
     return r;

@@ -222,7 +222,7 @@ static void cpu_launch(tkc_device *device, const launch *l) {
     r->env.user = device->context;
     r->env.stop = (const volatile int *)&r->stop;
     r->env.user_stop = l->options->stop;
-    if (!grid_counts(w, l->kernel->info, r->plan, &r->env, &r->total)) {
+    if (!grid_counts(w, l->kernel->info, l->variant->module, r->plan, &r->env, &r->total)) {
         return;
     }
     if (l->options->check) {

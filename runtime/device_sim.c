@@ -176,7 +176,9 @@ static void sim_launch(tkc_device *device, const launch *l) {
         p.programs == 0 || !make_maps(l, i, p.block)) {
         return;
     }
-    const uint32_t blocks = i->persistent && p.programs > RESIDENT ? RESIDENT : p.programs;
+    const uint32_t cluster = i->cluster > 1 ? i->cluster : 1;
+    const uint32_t resident = cluster > RESIDENT ? cluster : RESIDENT / cluster * cluster;
+    const uint32_t blocks = i->persistent && p.programs > resident ? resident : p.programs;
     tk_sim_launch sl = {.entry = i->kernel,
                         .grid = {blocks, 1, 1},
                         .block = {i->threads, 1, 1},

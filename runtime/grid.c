@@ -9,8 +9,21 @@ void *frame_alloc(tk_work *w, const tk_plan *plan) {
     return p + (FRAME_ALIGN - (uintptr_t)p % FRAME_ALIGN) % FRAME_ALIGN;
 }
 
-bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_plan *plan, tk_exec_env *env,
-                 int64_t *total) {
+// A cluster is of programs next to each other along axis 0.
+static bool in_clusters(tk_work *w, const tk_kernel_info *info, const tk_module *m,
+                        const tk_exec_env *env) {
+    const int64_t n = m->attrs.cluster, count = env->ngrid ? env->grid[0] : 1;
+    if (n > 1 && count % n != 0) {
+        work_fail(w, TKC_ERROR_LAUNCH, "grid-not-in-clusters",
+                  "grid axis '%s' has %lld programs, which are not in clusters of %lld",
+                  info->ngrid ? info->grid[0] : "?", (long long)count, (long long)n);
+        return false;
+    }
+    return true;
+}
+
+bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_module *m, const tk_plan *plan,
+                 tk_exec_env *env, int64_t *total) {
     tk_frame *frame = tk_frame_make(plan, frame_alloc(w, plan));
     env->ngrid = tk_plan_grid_axes(plan);
     tk_exec_grid(plan, frame, env, env->grid);
@@ -33,5 +46,5 @@ bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_plan *plan, tk
             return false;
         }
     }
-    return true;
+    return in_clusters(w, info, m, env);
 }

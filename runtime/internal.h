@@ -261,8 +261,8 @@ bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs
                     const tkc_launch_options *options, launch *l);
 // The counts of the grid's axes into env->grid and env->ngrid, and their product (grid.c). False
 // after w's diagnostics: a negative count, a product of 2^63 or more.
-bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_plan *plan, tk_exec_env *env,
-                 int64_t *total);
+bool grid_counts(tk_work *w, const tk_kernel_info *info, const tk_module *m, const tk_plan *plan,
+                 tk_exec_env *env, int64_t *total);
 void *frame_alloc(tk_work *w, const tk_plan *plan); // in the work's arena
 
 // Counters of a simulated launch (sim_counters.c).

@@ -50,6 +50,13 @@ tkc_status rt_grid(rt_args *a, tkc_error *error) {
                            INT32_MAX);
         }
     }
+    const int64_t n = b->cluster, first = b->ngrid ? a->count[0] : 1;
+    if (n > 1 && first % n != 0) {
+        return rt_fail(error, TKC_ERROR_LAUNCH, "grid-not-in-clusters",
+                       "grid axis '%s' has %lld programs, which are not in clusters of %lld",
+                       b->ngrid ? (const char *)tk_bundle_at(b, axis[0]) : "?", (long long)first,
+                       (long long)n);
+    }
     a->programs = none ? 0 : (uint32_t)total;
     return TKC_OK;
 }

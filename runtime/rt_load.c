@@ -207,10 +207,11 @@ static tkc_status load(const tk_bundle *b, const rt_scope *c, rt_loaded *x, rt_c
         i->ptx && runs_on(i, x->cc, true) ? tk_bundle_at(b, i->ptx) : NULL, log, &module);
     bool loaded = r == 0;
     r = r ? r
-          : cuda_load_function(d, module, tk_bundle_at(b, i->kernel), i->shared, x->shared_default,
-                               x->shared_most, &function, &need);
-    r = r || !i->persistent ? r
-                            : cuda_resident(d, function, i->threads, i->shared, &code->resident);
+          : cuda_load_function(d, module, tk_bundle_at(b, i->kernel), i->shared, i->cluster,
+                               x->shared_default, x->shared_most, &function, &need);
+    r = r || !i->persistent
+            ? r
+            : cuda_resident(d, function, i->threads, i->shared, i->cluster, &code->resident);
     tkc_status status = TKC_OK;
     if (r != 0) {
         status = rt_fail_driver(error, d, r, "kernel '%s' (%s) cannot be loaded on %s", name,

@@ -389,6 +389,15 @@ API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, module *f, int thr
     return f->in == current() ? OK : INVALID;
 }
 
+// Of a device with 4 multiprocessors; the attribute is that of the cluster.
+API(cuOccupancyMaxActiveClusters, int *clusters, module *f, const unsigned *config) {
+    BEGIN();
+    const unsigned *attribute;
+    memcpy(&attribute, config + 10, sizeof attribute);
+    *clusters = attribute[0] == 4 ? (int)(4 / attribute[2]) : 0;
+    return f->in == current() ? OK : INVALID;
+}
+
 API(cuLaunchKernel, module *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
     unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     BEGIN();

@@ -77,7 +77,7 @@ static tk_image *compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
 static char *source_of(const sim_emitted *s) {
     static char raw[1 << 16], text[1 << 17];
     char path[128], mark[128];
-    if (strncmp(s->file, "kernel", 6) == 0) {
+    if (strchr(s->file, '\n')) {
         snprintf(text, sizeof text, "@warps(%u)\n%s", s->warps, s->file);
         return text;
     }

@@ -122,6 +122,24 @@ Test(ring, the_verifier_refuses_what_is_none) {
           "not in the kernel's body");
 }
 
+Test(ring, the_verifier_refuses_clusters_that_are_none) {
+#define CLUSTER(n)                                                                                 \
+    "module staged warps=4 shared=2048 cluster=" n "\nlayout #0 = [32] shared 1 2 4 8 16\n\n"      \
+    "kernel @k(%x: in f32[?], %y: inout f32[?]) {\n  %z = const 0 : i32\n"                         \
+    "  %r = ring slots=2 cluster=" n " shared=0 : f32[32] #0\n"
+#define FETCH "fetch %x[%z +: 32], %r"
+#define SIDES(fetch)                                                                               \
+    "  partition producers=4 {\n    " fetch "\n    yield\n  } else {\n    yield\n  }\n"
+    wrong(HEAD "  %r = ring slots=2 cluster=2 : f32[8]\n" END, "a cluster of 2");
+    wrong(CLUSTER("3") SIDES(FETCH " how=tensor") END, "a cluster of 3");
+    wrong(CLUSTER("-2") SIDES(FETCH " how=tensor") END, "a cluster of -2");
+    wrong(CLUSTER("2") "  " FETCH " how=tensor\n" END, "no partition");
+    wrong(CLUSTER("2") SIDES(FETCH) END, "by tensor copies alone");
+    ir_env *e = ir_open();
+    ir_good(e, CLUSTER("2") SIDES(FETCH " how=tensor") END);
+    ir_close(e);
+}
+
 // More than there is room for, or that never comes, ends the program.
 Test(ring, who_waits_for_ever_is_told) {
     static const char *const body[] = {

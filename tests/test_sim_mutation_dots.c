@@ -91,7 +91,33 @@ static const sim_emitted of_registers = {
     .idle = 4,
     .halves = true,
 };
+// Two programs a cluster, of which each brings a part of the tiles of 'b' to both; each block runs
+// several. Idle are bar.warp.sync as above, and each of the fences behind the initialisation of
+// mbarriers while the others are there.
+static const sim_emitted clustered = {
+    .file = "@cluster(2) @persistent kernel clustered(a: in f16[M, K], b: in f16[K, N], c: out "
+            "f32[M, N])\n"
+            "grid (i in cdiv(M, 64)) {\n"
+            "    var acc = zeros([64, 16], f32);\n"
+            "    for k in 0 .. K step 16 {\n"
+            "        acc = dot(a[i * 64 +: 64, k +: 16], b[k +: 16, 0 +: 16], acc);\n"
+            "    }\n"
+            "    c[i * 64 +: 64, 0 +: 16] = acc;\n"
+            "}\n",
+    .kernel = "clustered",
+    .x = {512, 80},
+    .w = {80, 16},
+    .y = {512, 16},
+    .has = {"wgmma.mma_async", "multicast::cluster", "barrier.cluster.arrive",
+            "mbarrier.arrive.shared::cluster", "fence.mbarrier_init"},
+    .warps = 4,
+    .silent = 200,
+    .idle = 5,
+    .together = "fence.",
+    .halves = true,
+};
 
+Test(sim_mutation_dots, clustered) { sim_check_emitted(&clustered); }
 Test(sim_mutation_dots, by_mma) { sim_check_emitted(&by_mma); }
 Test(sim_mutation_dots, by_wgmma) { sim_check_emitted(&by_wgmma); }
 Test(sim_mutation_dots, partitioned) { sim_check_emitted(&partitioned); }
