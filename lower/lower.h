@@ -18,6 +18,7 @@ const tk_target *tk_lower_target(void);
 bool tk_lower(tk_module *m, const tk_target *target, const tk_tensor_facts *facts,
               const tk_allocator *from, tk_diags *diags, const char *after, bool debug);
 
+void tk_pass_ranges(tk_pass_ctx *c);   // tiles of indices that count up become ranges
 void tk_pass_pack(tk_pass_ctx *c);     // small programs share a block
 void tk_pass_pad(tk_pass_ctx *c);      // extents become powers of two
 void tk_pass_expand(tk_pass_ctx *c);   // functions with an error bound, and float %, by sequences

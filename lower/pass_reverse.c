@@ -6,7 +6,8 @@
 //        stores, and reads again what an earlier loop of its region read forwards has `reverse`
 // keeps: all values bit for bit
 // needs: cse (equal indices are one value)
-// when not: debug compiles; loops that do not rise from a constant by a constant
+// when not: debug compiles; loops that do not rise from a constant by a constant, or that are to
+//           load ahead (`pipeline`)
 //
 // What a loop read last is still in the caches when the next one begins, what it read first may not
 // be. So the next one begins with that: a row that is longer than what the caches keep of it is
@@ -21,7 +22,7 @@ static void judge(void *user, tk_op *op) {
     const tk_func *f = op->in->func;
     const tk_op *load, *earlier = op->code == TK_OP_FOR ? tk_read_before(f, op, &load) : NULL;
     const char *why;
-    if (!earlier || earlier->at.reverse) {
+    if (!earlier || earlier->at.reverse || op->at.pipeline > 1) {
         return;
     }
     op->at.reverse = tk_iterations_independent(f, op, &why);

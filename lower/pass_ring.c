@@ -5,11 +5,16 @@
 // out:   loads of a `for` are fetched n - 1 iterations ahead and taken where they stood (ring.h)
 // keeps: every value, bit for bit
 // needs: pad, chunk: it counts the bytes of tiles as they will be; licm, dce
-// when not: nothing asks for it. What is asked for by `pipeline` and cannot be is an error: loops
-//           that do not rise by a constant; tensors that may be written; places that depend on what
-//           the loop computes; masks; more shared memory than there is. But where it is the
-//           caller's tensors of which no thread can copy 4 bytes at once, they are loaded in their
-//           iteration, and a note says so.
+// when not: nothing asks for it and no matrix unit takes the tile. What is asked for by `pipeline`
+//           and cannot be is an error: loops that do not rise by a constant; tensors that may be
+//           written; places that depend on what the loop computes or that are no multiple of 4
+//           bytes in a row; loads in branches; more shared memory than there is. But where it is
+//           the caller's tensors of which no thread can copy 4 bytes at once, they are loaded in
+//           their iteration, and a note says so. By rule and by `@stages` also: masks, other values
+//           outside than 0.
+//
+// What a mask leaves out, and what is outside the tensor where another value than 0 stands for it,
+// is fetched like the rest and replaced when the tile is taken.
 //
 // By rule: what a matrix unit takes from a ring, and what tensor copies can bring of what it does
 // not (by `convert` the threads then read it there, and write it where the unit does).
@@ -20,6 +25,7 @@
 #include "lower/box.h"
 #include "lower/lower.h"
 #include "lower/ring.h"
+#include "lower/view_plan.h"
 #include "lower/views.h"
 
 #include "ir/matrix.h"
@@ -90,7 +96,8 @@ static const char *view_why_not(const job *j, const tk_op *op) {
     if (tensor->access != TK_IN) {
         return "the tensor may be written";
     }
-    if (op->at.masked || op->at.other) {
+    if (!j->asked &&
+        (op->at.masked || op->at.other)) { // a matrix unit could not take it as it lies
         return op->at.masked ? "it has a mask" : "it has another value outside than 0";
     }
     for (uint32_t d = 0; d < tensor->rank; d++) {
@@ -104,11 +111,14 @@ static const char *view_why_not(const job *j, const tk_op *op) {
     return NULL;
 }
 
+// Whether the next iteration uses v, or v permuted, which is the same tile in shared memory.
 static bool yields(const job *j, tk_vid v) {
-    const tk_op *y = j->loop->reg[0]->last;
-    for (uint32_t i = 0; i < y->nopnd; i++) {
-        if (y->opnd[i] == v) {
-            return true;
+    for (const tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->nopnd; i++) {
+            if (op->opnd[i] == v &&
+                (op->code == TK_OP_YIELD || (op->code == TK_OP_PERMUTE && yields(j, op->res[0])))) {
+                return true;
+            }
         }
     }
     return false;
@@ -119,7 +129,7 @@ static const char *why_not(const job *j, const tk_op *op) {
     if (why) {
         return why;
     }
-    return yields(j, op->res[0]) ? "the next iteration uses it" : NULL;
+    return yields(j, op->res[0]) && !j->asked ? "the next iteration uses it" : NULL;
 }
 
 // What was asked for cannot be.
@@ -157,9 +167,10 @@ static void note_done(const job *j, uint32_t i) {
     const bool said = slower && j->s->c->target && j->s->c->target->bulk;
     tk_note_rec *r =
         tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, load->loc), TK_NOTE_DONE,
-                    "'%s' is loaded ahead through shared memory, by %s%s%s", name_of(j, load),
+                    "'%s' is loaded ahead through shared memory, by %s%s%s%s", name_of(j, load),
                     slower ? "copies of its threads" : "tensor copies of one thread",
-                    said ? "; not by tensor copies: " : "", said ? slower : "");
+                    said ? "; not by tensor copies: " : "", said ? slower : "",
+                    load->at.masked ? "; with what its mask leaves out" : "");
     tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
 }
 
@@ -215,16 +226,39 @@ static bool concerns(const job *j, const tk_op *op, const char **through) {
     return *through != NULL;
 }
 
+// What is asked for stands in a branch or a loop of its own.
+static void deeper(job *j, const tk_op *owner, const char *why) {
+    const bool parts = owner->code == TK_OP_FOR && tk_is_of_parts(owner);
+    why = why                       ? why
+          : owner->code == TK_OP_IF ? "it stands in a branch that may not be taken"
+          : parts                   ? "its tile is so large that it is worked on in parts"
+                                    : NULL;
+    for (uint32_t i = 0; i < owner->nreg && why; i++) {
+        for (const tk_op *op = owner->reg[i]->first; op; op = op->next) {
+            const char *through = NULL;
+            if (op->code == TK_OP_LOAD && concerns(j, op, &through)) {
+                j->found = true;
+                refuse(j, op, why);
+            }
+            deeper(j, op, why);
+        }
+    }
+}
+
 static void collect(job *j) {
     for (tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
         const char *through = NULL;
         if (!concerns(j, op, &through)) {
+            if (j->asked) {
+                deeper(j, op, NULL);
+            }
             continue;
         }
         j->found = j->found || !through;
         const char *why = why_not(j, op);
         why = !why && j->loads.n == MOST_LOADS ? "there are too many loads" : why;
         const ringer *s = j->s;
+        why = !why && j->asked ? tk_place_why_not(s->x, op) : why;
         const char *slower = tk_boxes_why_not(s->x, s->c->target, op, s->log_warps);
         const char *place = why || !slower ? NULL : tk_fetch_why_not(s->x, op, s->log_warps);
         if (through && (why || slower)) {
@@ -248,20 +282,6 @@ static void collect(job *j) {
 
 // ---- Which loops --------------------------------------------------------------------------------
 
-static bool has_loop(const tk_region *r) {
-    for (const tk_op *op = r->first; op; op = op->next) {
-        if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
-            return true;
-        }
-        for (uint32_t i = 0; i < op->nreg; i++) {
-            if (has_loop(op->reg[i])) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 // The largest number of the index's type; 0: a type that no loop has.
 static int64_t greatest(tk_dtype t) {
     const unsigned bits = tk_dtype_bits(t) - (tk_dtype_is_signed(t) ? 1 : 0);
@@ -280,7 +300,7 @@ static const char *loop_why_not(job *j) {
     if (j->step > greatest(j->index) / j->slots) {
         return "its step is too large";
     }
-    if (has_loop(op->reg[0])) {
+    if (!j->asked && tk_has_loop(op->reg[0])) {
         return "it has a loop in it";
     }
     return op->at.reverse ? "it runs from its last iteration to its first" : NULL;
@@ -562,6 +582,105 @@ static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
     return false;
 }
 
+// ---- What stands for elements that are not read -------------------------------------------------
+
+// v, an integer, in a type in which what is outside the tensor stays outside when numbers of its
+// elements are added.
+static tk_vid as_wide(job *j, tk_op *before, tk_vid v) {
+    enum { FAR = 62 };
+    const tk_dtype t = tk_value_type(j->s->f, v)->dtype;
+    const bool wide = t == TK_U32 || t == TK_U64 || t == TK_I64;
+    if (t == TK_U64) {
+        v = two(j, before, TK_OP_MIN, v, number(j, before, t, (int64_t)1 << FAR));
+    }
+    const tk_dtype to = wide ? TK_I64 : TK_I32;
+    return t == to ? v : make(j, before, TK_OP_CAST, 1, &v, scalar(j, to));
+}
+
+// v along axis `at` of a tile of that shape, or the same everywhere.
+static tk_vid spread(job *j, tk_op *before, tk_vid v, unsigned at, const tk_type *shape) {
+    const tk_type *t = tk_value_type(j->s->f, v);
+    int64_t dim[TK_MAX_RANK] = {1, 1, 1, 1, 1};
+    tk_arena *a = j->s->c->m->arena;
+    if (t->rank) {
+        dim[at] = t->dim[0];
+        v = make(j, before, TK_OP_RESHAPE, 1, &v, tk_type_tile(a, t->dtype, shape->rank, dim));
+    }
+    return make(j, before, TK_OP_BROADCAST, 1, &v, tk_type_with_dtype(a, shape, t->dtype));
+}
+
+// Whether the index of dimension d is inside the tensor: a number, or a tile of a range's extent.
+static tk_vid inside_along(job *j, tk_op *before, const tk_op *load, uint32_t d, bool low) {
+    tk_arena *a = j->s->c->m->arena;
+    tk_vid at = as_wide(j, before, load->opnd[1 + d]);
+    const tk_dtype t = tk_value_type(j->s->f, at)->dtype;
+    const int64_t n = load->at.index[d];
+    const tk_type *type = scalar(j, t), *is = scalar(j, TK_BOOL);
+    tk_vid size = make(j, before, TK_OP_DIM, 1, load->opnd, scalar(j, TK_I32));
+    tk_value_def(j->s->f, size)->at.axis = (int)d;
+    size = t == TK_I32 ? size : make(j, before, TK_OP_CAST, 1, &size, type);
+    if (n > 0) {
+        tk_vid count = make(j, before, TK_OP_IOTA, 0, NULL, tk_type_tile(a, TK_I32, 1, &n));
+        type = tk_type_tile(a, t, 1, &n);
+        is = tk_type_tile(a, TK_BOOL, 1, &n);
+        count = t == TK_I32 ? count : make(j, before, TK_OP_CAST, 1, &count, type);
+        at = two(j, before, TK_OP_ADD, spread(j, before, at, 0, type), count);
+        size = spread(j, before, size, 0, type);
+    }
+    if (low) { // below 0 is a large number without a sign
+        type = tk_type_with_dtype(a, type, unsigned_of(t));
+        at = make(j, before, TK_OP_BITCAST, 1, &at, type);
+        size = make(j, before, TK_OP_BITCAST, 1, &size, type);
+    }
+    return make(j, before, TK_OP_LT, 2, (tk_vid[]){at, size}, is);
+}
+
+// The elements of the view that are inside its tensor; 0: all.
+static tk_vid inside(job *j, tk_op *before, const tk_op *load) {
+    const tk_type *shape = tk_value_type(j->s->f, load->res[0]);
+    const tk_view_plan p = tk_view_plan_of(j->s->x, load, NULL);
+    const tk_view_axes axes = tk_view_axes_of(j->s->f, load);
+    tk_vid all = 0;
+    for (uint32_t d = 0; d < p.rank; d++) {
+        if (p.low[d] || p.high[d]) {
+            tk_vid is = inside_along(j, before, load, d, p.low[d]);
+            is = spread(j, before, is, axes.first[d], shape);
+            all =
+                all ? make(j, before, TK_OP_AND, 2, (tk_vid[]){all, is}, tk_value_type(j->s->f, is))
+                    : is;
+        }
+    }
+    return all;
+}
+
+// What the load gives, from the tile that was fetched; of what the next iteration uses a copy, as
+// the tile is gone then.
+static tk_vid as_loaded(job *j, tk_op *load, tk_vid tile) {
+    const tk_type *t = tk_value_type(j->s->f, tile);
+    tk_vid valid = load->at.other ? inside(j, load, load) : 0, other;
+    if (load->at.masked) {
+        const tk_vid mask = load->opnd[1 + tk_value_type(j->s->f, load->opnd[0])->rank];
+        valid = valid ? make(j, load, TK_OP_AND, 2, (tk_vid[]){valid, mask},
+                             tk_value_type(j->s->f, valid))
+                      : mask;
+    }
+    if (!valid && !yields(j, load->res[0])) {
+        return tile;
+    }
+    if (!valid) {
+        valid =
+            make(j, load, TK_OP_CONST, 0, NULL, tk_type_with_dtype(j->s->c->m->arena, t, TK_BOOL));
+        tk_value_def(j->s->f, valid)->at.value = (tk_const){TK_BOOL, 1};
+    }
+    if (load->at.other) {
+        other = load->opnd[load->nopnd - 1];
+    } else {
+        other = make(j, load, TK_OP_CONST, 0, NULL, t);
+        tk_value_def(j->s->f, other)->at.value = (tk_const){t->dtype, 0};
+    }
+    return make(j, load, TK_OP_SELECT, 3, (tk_vid[]){valid, tile, other}, t);
+}
+
 static void rename_in(void *user, tk_op *op) { tk_vmap_operands(user, op); }
 
 // The tile in place of the load, and its release behind the last op that uses it.
@@ -571,8 +690,9 @@ static void take(job *j, tk_op *load, tk_vid ring) {
     const tk_vid v = make(j, load, TK_OP_TAKE, 1, &ring, tk_value_type(f, load->res[0]));
     tk_value_def(f, v)->loc = load->loc;
     f->value.at[v].name = f->value.at[load->res[0]].name;
+    const tk_vid loaded = as_loaded(j, load, v);
     tk_vmap map = {.arena = j->s->c->scratch};
-    tk_vmap_set(&map, load->res[0], v);
+    tk_vmap_set(&map, load->res[0], loaded);
     tk_vec_push(j->s->c->scratch, &tile, v);
     tk_op *last = load;
     for (tk_op *op = load->next; op; op = op->next) {
@@ -653,10 +773,26 @@ static const char *loads_of(job *j) {
                                : NULL;
 }
 
+// By rule streams do not run ahead. A block waits for its tiles while others of its multiprocessor
+// read theirs, and what all of them have on its way is what counts; the room of a ring takes from
+// that, and from the first cache.
+static void note_streams(const job *j) {
+    tk_module *m = j->s->c->m;
+    const tk_op *op = j->loop->reg[0]->first;
+    while (op && (op->code != TK_OP_LOAD || tk_value_type(j->s->f, op->res[0])->rank == 0)) {
+        op = op->next;
+    }
+    if (op && !tk_is_of_parts(j->loop) && !tk_multiplies(j->loop->reg[0])) {
+        tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, j->loop->loc), TK_NOTE_INFO,
+                    "the loop's tiles are not loaded ahead, by rule: no matrix unit waits for "
+                    "them, and other blocks read meanwhile; 'pipeline(n)' loads them ahead");
+    }
+}
+
 static void judge(ringer *s, tk_op *loop) {
     job j = {.s = s, .loop = loop, .slots = loop->at.pipeline, .asked = loop->at.pipeline > 1};
     const int64_t stages = s->c->m->attrs.stages;
-    j.staged = !loop->at.pipeline && stages > 1 && !has_loop(loop->reg[loop->nreg - 1]);
+    j.staged = !loop->at.pipeline && stages > 1 && !tk_has_loop(loop->reg[loop->nreg - 1]);
     if (loop->at.pipeline == 1 || (stages == 1 && !j.asked) ||
         (!j.asked && !j.staged && loop->code == TK_OP_WHILE)) {
         return;
@@ -668,11 +804,14 @@ static void judge(ringer *s, tk_op *loop) {
     why = why ? why : loads_of(&j);
     if (why && j.asked) {
         refuse(&j, loop, why);
-    } else if (why) {
-        excuse(&j, loop, why);
-    } else if (j.loads.n && j.slots > 1 && enough_for_stages(&j) && s->c->diags->errors == 0) {
+    } else if (!why && j.loads.n && j.slots > 1 && enough_for_stages(&j) &&
+               s->c->diags->errors == 0) {
         apply(&j);
         s->staged = s->staged || j.staged;
+    } else if (j.staged && why) {
+        excuse(&j, loop, why);
+    } else if (!j.asked && !j.staged) {
+        note_streams(&j);
     }
 }
 

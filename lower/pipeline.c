@@ -6,8 +6,10 @@
 
 // PASS(name, what it takes, what it does, why it stands here)
 #define PIPELINE(PASS)                                                                             \
+    PASS(ranges, TK_TAKES_TILE, "makes ranges of tiles of indices that count up",                  \
+         "first: what follows knows more of ranges")                                               \
     PASS(pack, TK_TAKES_TILE, "lets small programs share a block",                                 \
-         "first: what follows sees tiles with an axis of programs as any others")                  \
+         "early: what follows sees tiles with an axis of programs as any others")                  \
     PASS(pad, TK_TAKES_TILE, "makes the extents of tiles powers of two",                           \
          "before the others, which may count on it and make the masks that it makes once")         \
     PASS(units, TK_TAKES_TILE, "decides what multiplies matrices",                                 \

@@ -68,16 +68,82 @@ const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op) {
 
 const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps) {
     const tk_func *f = x->func;
-    const tk_layout l = tk_fetch_layout(f, op, log_warps);
-    const tk_view_plan p = tk_view_plan_of(x, op, &l);
+    tk_vid opnd[2 + TK_MAX_TENSOR_RANK];
+    const uint32_t n = 1U + tk_value_type(f, op->opnd[0])->rank;
+    for (uint32_t i = 0; i < n; i++) {
+        opnd[i] = op->opnd[i];
+    }
+    opnd[n] = op->res[0];
+    tk_op fetch = *op; // as it would be
+    fetch.code = TK_OP_FETCH;
+    fetch.opnd = opnd;
+    fetch.nopnd = n + 1;
+    fetch.at.masked = fetch.at.other = false;
+    const tk_layout l = tk_fetch_layout(f, &fetch, log_warps);
+    const tk_view_plan p = tk_view_plan_of(x, &fetch, &l);
     if (p.vec * tk_dtype_size(tk_view_type(f, op)->dtype) < TK_FETCH_LEAST) {
         return p.narrow ? p.narrow : "its elements are moved one by one";
     }
     return p.aligned ? NULL : "its place in a row is not known to be a multiple of what is copied";
 }
 
+const char *tk_place_why_not(const tk_axis *x, const tk_op *op) {
+    const uint32_t rank = tk_value_type(x->func, op->opnd[0])->rank;
+    const unsigned size = (unsigned)tk_dtype_size(tk_view_type(x->func, op)->dtype);
+    if (size >= TK_FETCH_LEAST || rank == 0) {
+        return NULL;
+    }
+    const int64_t n = op->at.index[rank - 1];
+    if (n * size < TK_FETCH_LEAST) {
+        return "less than 4 bytes of it lie in a row, and no less is copied ahead";
+    }
+    const tk_axis_value *at = tk_axis_of(x, op->opnd[rank]);
+    const unsigned every = at ? tk_axis_every(at) : 0;
+    const bool whole = every >= 2 || size << every >= TK_FETCH_LEAST;
+    return whole ? NULL : "where it begins in a row is not known to be a multiple of 4 bytes";
+}
+
 bool tk_ring_shares_barrier(const tk_op *ring) {
     return ring->next && ring->next->code == TK_OP_RING;
+}
+
+// ---- Loops --------------------------------------------------------------------------------------
+
+bool tk_is_of_parts(const tk_op *loop) {
+    for (const tk_op *op = loop->reg[0]->first; op; op = op->next) {
+        if (op->loc == loop->loc) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tk_has_loop(const tk_region *r) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+            return true;
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (tk_has_loop(op->reg[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool tk_multiplies(const tk_region *r) {
+    for (const tk_op *op = r->first; op; op = op->next) {
+        if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
+            return true;
+        }
+        for (uint32_t i = 0; i < op->nreg; i++) {
+            if (tk_multiplies(op->reg[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 // ---- Releases -----------------------------------------------------------------------------------

@@ -36,6 +36,14 @@ const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op);
 // Why threads cannot copy the view by themselves; NULL: they can. `op` is the load.
 const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps);
 
+// The same whatever the tensor is: what is in the way in the program itself.
+const char *tk_place_why_not(const tk_axis *x, const tk_op *op);
+
+// A loop over parts of a tile (pass chunk) stands for one op, and has it in it.
+bool tk_is_of_parts(const tk_op *loop);
+bool tk_has_loop(const tk_region *r);
+bool tk_multiplies(const tk_region *r); // matrices
+
 // Puts each release right behind the last op that uses its tile in shared memory: once there are
 // layouts, most ops use what was read of it.
 void tk_ring_release_early(tk_func *f);
