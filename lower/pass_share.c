@@ -113,8 +113,9 @@ static void meet(void *user, tk_op *then, tk_op *now) {
 
 static void note_total(share *s) {
     tk_module *m = s->c->m;
-    tk_note_rec *r = tk_note_add(&m->notes, "share", "shared-memory", m->locs.at[s->f->loc].span,
-                                 TK_NOTE_INFO, "a program has shared memory for %u ops", s->all.n);
+    tk_note_rec *r =
+        tk_note_add(&m->notes, "share", "shared-memory", m->locs.at[s->f->loc].span, TK_NOTE_INFO,
+                    "a program has shared memory for %u op%s", s->all.n, s->all.n == 1 ? "" : "s");
     tk_note_number_add(&m->notes, r, "bytes", (double)m->shared);
     tk_note_number_add(&m->notes, r, "largest", (double)s->all.at[0]->bytes);
 }

@@ -186,7 +186,8 @@ static bool mask(planner *p) {
         p->out.nbound = 0;
         p->out.limit = p->out.extent;
     }
-    return p->out.bounded || load || refuse(p, "its mask is no bound of its rows");
+    return p->out.bounded || load ||
+           refuse(p, "its mask is no bound of its rows, nor of its columns by a constant");
 }
 
 // ---- The plan -----------------------------------------------------------------------------------

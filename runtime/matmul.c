@@ -87,11 +87,15 @@ static void check_types(tk_work *w, const matmul_call *k) {
         return;
     }
     if (!added_types(k, k->c ? (int)k->c->dtype : -1, bias ? (int)bias->dtype : -1)) {
+        const bool c = k->c != NULL;
         work_fail(w, TKC_ERROR_LAUNCH, "matmul-type",
-                  "a product of %s and %s into %s takes no 'c' of %s with a bias of %s",
-                  tkc_dtype_name(k->a->dtype), tkc_dtype_name(k->b->dtype),
-                  tkc_dtype_name(k->d->dtype), k->c ? tkc_dtype_name(k->c->dtype) : "no type",
-                  bias ? tkc_dtype_name(bias->dtype) : "no type");
+                  "a product of %s and %s into %s takes no %s%s%s%s", tkc_dtype_name(k->a->dtype),
+                  tkc_dtype_name(k->b->dtype), tkc_dtype_name(k->d->dtype), c ? "'c' of " : "",
+                  c ? tkc_dtype_name(k->c->dtype) : "",
+                  !bias ? ""
+                  : c   ? " with a bias of "
+                        : "bias of ",
+                  bias ? tkc_dtype_name(bias->dtype) : "");
     }
     const tkc_matmul_options *o = &k->options;
     if (k->a->dtype == TKC_I8 && (bias || o->activation != TKC_ACTIVATION_NONE)) {

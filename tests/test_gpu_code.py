@@ -705,6 +705,8 @@ def check_debug():
 
 def main():
     info, _ = tkc("info")
+    cpu = [line for line in info.splitlines() if line.startswith("cpu ")][0]
+    check(re.fullmatch(r"cpu +here: [0-9]+ threads?, [0-9.]+ GiB", cpu), cpu)
     print(info, end="")
     check_listed()
     if "built without LLVM" in info:

@@ -105,7 +105,7 @@ Test(stage, masks_of_stores) {
     expect("  %a = lt %d, %r : bool[16]\n  %f = broadcast %four : i32[16]\n"
            "  %b = lt %c, %f : bool[16]\n  %l = and %a, %b : bool[16]\n" ACROSS MASKED,
            UNIT, 16, NULL);
-    const char *why = "its mask is no bound of its rows";
+    const char *why = "its mask is no bound of its rows, nor of its columns by a constant";
     expect("  %l = ge %d, %r : bool[16]\n" ACROSS MASKED, UNIT, 0, why);
     expect("  %l = lt %r, %d : bool[16]\n" ACROSS MASKED, UNIT, 0, why);
     expect("  %l = lt %d, %d : bool[16]\n" ACROSS MASKED, UNIT, 0, why);

@@ -228,7 +228,7 @@ static bool fill_rest(tool *t, const kernel_settings *k, bool whole, arguments *
     return ok;
 }
 
-bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool whole, arguments *a) {
+void arguments_open(tool *t, const session *s, arguments *a) {
     memset(a, 0, sizeof *a);
     a->n = tkc_kernel_param_count(s->kernel);
     a->param = TOOL_NEW(t, const tkc_param_info *, a->n + 1);
@@ -237,11 +237,21 @@ bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool wh
     for (size_t i = 0; i < a->n; i++) {
         a->param[i] = tkc_kernel_param(s->kernel, i);
     }
-    bool ok = take_arrays(t, k, whole, a);
-    ok = take_scalars(t, k, a) && ok;
-    ok = take_sizes(t, s, k, a) && ok;
+}
+
+bool arguments_are_given(tool *t, const kernel_settings *k, const arguments *a) {
+    bool ok = true;
     for (size_t i = 0; i < k->given.n; i++) {
         ok = arguments_find(t, a, "--given", k->given.at[i]) < a->n && ok;
     }
+    return ok;
+}
+
+bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool whole, arguments *a) {
+    arguments_open(t, s, a);
+    bool ok = take_arrays(t, k, whole, a);
+    ok = take_scalars(t, k, a) && ok;
+    ok = take_sizes(t, s, k, a) && ok;
+    ok = arguments_are_given(t, k, a) && ok;
     return ok && finish_arrays(t, s, k, whole, a) && fill_rest(t, k, whole, a);
 }

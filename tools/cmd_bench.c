@@ -103,6 +103,20 @@ static bool check_names(const bench *b) {
     return true;
 }
 
+// Names of parameters, before anything is opened.
+static bool check_parameters(const bench *b) {
+    arguments a;
+    arguments_open(b->t, &b->lib, &a);
+    bool ok = arguments_are_given(b->t, &b->s->k, &a);
+    for (size_t i = 0; i < b->s->k.in.n; i++) {
+        ok = arguments_find(b->t, &a, "--in", b->s->k.in.at[i].name) < a.n && ok;
+    }
+    for (size_t i = 0; i < b->s->k.scalar.n; i++) {
+        ok = arguments_find(b->t, &a, "--scalar", b->s->k.scalar.at[i].name) < a.n && ok;
+    }
+    return expect_check(b->t, &b->s->x, &a) && ok;
+}
+
 // ---- The run
 
 static bool open_reader(bench *b) {
@@ -164,8 +178,8 @@ static void run(tool *t, void *settings) {
         return;
     }
     if (session_open(t, &b.lib, &s->k) && session_load(t, &b.lib, s->common.files.at[0]) &&
-        session_kernel(t, &b.lib, &s->k) && check_names(&b) && expect_read(t, &s->x) &&
-        open_reader(&b) && open_devices(&b) && bench_time_open(&b)) {
+        session_kernel(t, &b.lib, &s->k) && check_names(&b) && check_parameters(&b) &&
+        expect_read(t, &s->x) && open_reader(&b) && open_devices(&b) && bench_time_open(&b)) {
         run_points(&b);
     }
     bench_time_close(&b);

@@ -4,6 +4,7 @@
 #include "commands.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 typedef struct info_settings {
     common_settings common;
@@ -20,6 +21,22 @@ static void show_gpu(tkc_context *c, size_t i) {
         printf(", %.1f GiB", (double)g.memory / (1 << 30));
     }
     printf(g.target ? "; compiled for as %s\n" : "; too old: 8.0 or newer is needed\n", g.target);
+}
+
+// Where the system says it.
+static void show_cpu(void) {
+    const long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    printf("cpu               here");
+    if (threads > 0) {
+        printf(": %ld thread%s", threads, threads == 1 ? "" : "s");
+    }
+#ifdef _SC_PHYS_PAGES
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (threads > 0 && pages > 0 && size > 0) {
+        printf(", %.1f GiB", (double)pages * (double)size / (1 << 30));
+    }
+#endif
+    puts("");
 }
 
 static void show(tool *t, tkc_context *c) {
@@ -46,7 +63,7 @@ static void show(tool *t, tkc_context *c) {
     }
     const char *folder = cache_folder(t);
     printf("compiled kernels  %s\n", folder ? folder : "not kept");
-    puts("cpu               here");
+    show_cpu();
     puts(b.llvm ? "sim               here: runs the code for a GPU on the CPU"
                 : "sim               none: built without LLVM");
     for (size_t i = 0; i < b.gpus; i++) {

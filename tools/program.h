@@ -46,6 +46,10 @@ bool target_known(tool *t, const char *arch);
 // `whole`: for a launch, so that what the command line must give is there, and arrays have their
 // elements.
 bool arguments_make(tool *t, const session *s, const kernel_settings *k, bool whole, arguments *a);
+// With parameters alone.
+void arguments_open(tool *t, const session *s, arguments *a);
+// The names of --given are parameters.
+bool arguments_are_given(tool *t, const kernel_settings *k, const arguments *a);
 // Memory for the outputs, whose types and sizes follow from the rest; before a launch their
 // elements are NaN, true, or the greatest integer. False after a message.
 bool arguments_outputs(tool *t, const session *s, arguments *a);
