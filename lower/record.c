@@ -119,36 +119,89 @@ static amount plus(amount a, double times, const tk_view_count *b) {
                     .shared = plus_requests(a.shared, times, &b->shared)};
 }
 
-// Adds `programs` as this one, over all executions: all but the last are as the first. Those that
-// take their tile from shared memory access no tensor. What the first is.
+static tk_view_count counted(tk_recorder *r, const tk_op *op, const tk_view_plan *p) {
+    return tk_count_view(&r->sample, r->x, op, p, r->o->target);
+}
+
+// After how many steps of `at`, a number that the sample goes by, rows begin at the same place in a
+// sector again.
+static int64_t period(tk_recorder *r, const tk_op *op, const tk_view_plan *p, int64_t *at) {
+    uint64_t here, next;
+    const bool known = tk_count_begin(&r->sample, r->x, op, p, &here);
+    ++*at;
+    const bool both = tk_count_begin(&r->sample, r->x, op, p, &next) && known;
+    --*at;
+    const uint64_t step = both ? (next - here) % SECTOR : 0;
+    return step == 0 ? 1 : SECTOR / (int64_t)(step & -step);
+}
+
+// Adds `times` executions, of all iterations of the loops from number `level` on: of each loop the
+// first and the last are counted, and those between that begin at different places in a sector.
+// Those that are not known are as `first`.
+static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t level,
+                           double times, const tk_view_count *first, amount *to) {
+    if (level == r->sample.nin) {
+        const tk_view_count c = counted(r, op, p);
+        *to = plus(*to, times, c.unknown ? first : &c);
+        return;
+    }
+    const int64_t n = (int64_t)r->loop[level].trips;
+    int64_t *at = &r->sample.in[level].number;
+    *at = 0;
+    if (n > 0) {
+        add_iterations(r, op, p, level + 1, times, first, to);
+    }
+    *at = 1;
+    const int64_t step = n > 3 && r->sample.nin == 1 ? period(r, op, p, at) : 1;
+    for (; *at <= step && *at < n - 1; ++*at) {
+        const double alike = (double)((n - 2 - *at) / step + 1);
+        add_iterations(r, op, p, level + 1, times * alike, first, to);
+    }
+    *at = n - 1;
+    if (n > 1) {
+        add_iterations(r, op, p, level + 1, times, first, to);
+    }
+    *at = 0;
+}
+
+// Adds `programs` as this one, over all executions. Those that take their tile from shared memory
+// access no tensor, and of those that leave it there the first is as the others. What the first is.
 static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
                                  double programs, amount *to) {
-    const tk_view_count first = tk_count_view(&r->sample, r->x, op, p, r->o->target);
+    const tk_view_count first = counted(r, op, p);
     const double all = r->times >= 0 ? r->times : 1;
     const double times = all - (op->at.held ? tk_record_held(r, op) : 0);
-    *to = plus(*to, programs * (all > 1 && times > 0 ? times - 1 : times), &first);
-    if (all > 1 && times > 0) {
-        r->sample.last = true;
-        const tk_view_count last = tk_count_view(&r->sample, r->x, op, p, r->o->target);
-        r->sample.last = false;
-        *to = plus(*to, programs, &last);
+    if (op->at.held || r->times < 0 || r->nloop > TK_SAMPLE_LOOPS) {
+        *to = plus(*to, programs * (all > 1 && times > 0 ? times - 1 : times), &first);
+        if (all > 1 && times > 0) {
+            r->sample.last = true;
+            const tk_view_count last = counted(r, op, p);
+            r->sample.last = false;
+            *to = plus(*to, programs, &last);
+        }
+        return first;
     }
+    for (uint32_t i = 0; i < r->nloop; i++) {
+        r->sample.in[i] = (tk_sample_iteration){r->loop[i].op, 0};
+    }
+    r->sample.nin = r->nloop;
+    add_iterations(r, op, p, 0, programs, &first, to);
+    r->sample.nin = 0;
     return first;
 }
 
-// After how many programs along an axis of the grid rows begin at the same place in a sector again.
-static int64_t period(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axis) {
-    uint64_t here, next, step;
-    const bool known = tk_count_begin(&r->sample, r->x, op, p, &here);
-    r->sample.program[axis]++;
-    const bool both = tk_count_begin(&r->sample, r->x, op, p, &next) && known;
-    r->sample.program[axis]--;
-    step = (next - here) % SECTOR;
-    return !both || step == 0 ? 1 : SECTOR / (int64_t)(step & -step);
+static bool tests_low(const tk_view_plan *p) {
+    for (uint32_t d = 0; d < p->rank; d++) {
+        if (p->low[d]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // Of all programs: along each axis of the grid those before the last are as the first of them whose
-// rows begin at the same place in a sector.
+// rows begin at the same place in a sector; and the first stands for itself where what is before
+// its tensor is tested.
 static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axes,
                     double programs, amount *to) {
     if (axes == 0) {
@@ -156,9 +209,13 @@ static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint
         return;
     }
     const uint32_t axis = axes - 1;
-    const int64_t n = tk_sample_programs_along(&r->sample, axis), step = period(r, op, p, axis);
     int64_t *at = &r->sample.program[axis];
-    for (*at = 0; *at < step && *at < n - 1; ++*at) {
+    const int64_t n = tk_sample_programs_along(&r->sample, axis), step = period(r, op, p, at);
+    const int64_t from = tests_low(p) ? 1 : 0;
+    if (from && n > 1) {
+        add_all(r, op, p, axis, programs, to);
+    }
+    for (*at = from; *at < from + step && *at < n - 1; ++*at) {
         add_all(r, op, p, axis, programs * (double)((n - 2 - *at) / step + 1), to);
     }
     *at = n - 1;
@@ -607,12 +664,17 @@ static void record_op(tk_recorder *r, const tk_op *op) {
     }
     tk_record_work(r, op);
     r->times = before < 0 || trips < 0 ? -1 : before * trips;
+    if (op->code == TK_OP_FOR && r->nloop < TK_SAMPLE_LOOPS) {
+        r->loop[r->nloop] = (struct tk_record_loop){op, trips};
+    }
+    r->nloop += op->code == TK_OP_FOR;
     for (uint32_t i = 0; i < op->nreg && !combine; i++) {
         const char *outer = r->branch;
         r->branch = outer || op->code != TK_OP_IF ? outer : branch_of(r, op, i);
         record_region(r, op->reg[i]);
         r->branch = outer;
     }
+    r->nloop -= op->code == TK_OP_FOR;
     r->times = before;
 }
 

@@ -20,8 +20,13 @@ typedef struct tk_recorder {
     const tk_axis *x;
     const tk_record_opts *o;
     tk_sample sample;
-    double times;       // of the ops at hand in a program; -1: not known
-    const char *branch; // when the ops at hand run; NULL: always. Else they are in no sum
+    double times; // of the ops at hand in a program; -1: not known
+    struct tk_record_loop {
+        const tk_op *op;
+        double trips;
+    } loop[TK_SAMPLE_LOOPS]; // the loops that they are in, the outermost first
+    uint32_t nloop;          // of which the first TK_SAMPLE_LOOPS are here
+    const char *branch;      // when the ops at hand run; NULL: always. Else they are in no sum
     tk_moved *moved;
     double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64

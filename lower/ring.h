@@ -44,6 +44,11 @@ bool tk_is_of_parts(const tk_op *loop);
 bool tk_has_loop(const tk_region *r);
 bool tk_multiplies(const tk_region *r); // matrices
 
+// What the load gives, of the tile that was taken where it stands: what its mask leaves out, and
+// what is outside where it has another value, is replaced. `copy`: the tile is gone when it is
+// used.
+tk_vid tk_ring_value(const tk_axis *x, tk_arena *arena, tk_op *load, tk_vid tile, bool copy);
+
 // Puts each release right behind the last op that uses its tile in shared memory: once there are
 // layouts, most ops use what was read of it.
 void tk_ring_release_early(tk_func *f);

@@ -129,27 +129,42 @@ static bool trips_of(tk_sample *s, const tk_op *loop, int64_t *out) {
     return true;
 }
 
+// Which iteration of the loop it is.
+static bool iteration_of(tk_sample *s, const tk_op *loop, int64_t *out) {
+    int64_t trips;
+    *out = 0;
+    for (uint32_t i = 0; i < s->nin; i++) {
+        if (s->in[i].loop == loop) {
+            *out = s->in[i].number;
+            return true;
+        }
+    }
+    if (s->last) {
+        const bool some = trips_of(s, loop, &trips) && trips > 0;
+        *out = some ? trips - 1 : 0;
+        return some;
+    }
+    return true;
+}
+
 // An argument of a loop's body: its index, or what it carries at first.
 static bool of_region(tk_sample *s, const tk_irvalue *x, tk_const *out) {
     const tk_op *loop = x->region->owner;
-    if (!loop || loop->code != TK_OP_FOR || x->type->rank > 0 || (s->last && x->index)) {
+    int64_t from, step, at;
+    if (!loop || loop->code != TK_OP_FOR || x->type->rank > 0 || !iteration_of(s, loop, &at)) {
         return false;
     }
-    int64_t from, step, trips;
-    const int64_t less = loop == s->ahead && x->index == 0 ? s->by : 0;
-    if (!s->last && less == 0) {
-        return find(s, loop->opnd[x->index ? 2 + x->index : 0], 0, out);
+    if (x->index) {
+        return at == 0 && !s->last && find(s, loop->opnd[2 + x->index], 0, out);
     }
-    if (!s->last) {
-        const bool known = find_int(s, loop->opnd[0], &from);
-        *out = tk_const_i64(x->type->dtype, from - less);
-        return known;
+    const int64_t less = loop == s->ahead ? s->by : 0;
+    if (at == 0 && less == 0) {
+        return find(s, loop->opnd[0], 0, out);
     }
-    if (!trips_of(s, loop, &trips) || trips == 0 || !find_int(s, loop->opnd[0], &from) ||
-        !find_int(s, loop->opnd[2], &step)) {
+    if (!find_int(s, loop->opnd[0], &from) || (at && !find_int(s, loop->opnd[2], &step))) {
         return false;
     }
-    *out = tk_const_i64(x->type->dtype, from + (trips - 1) * step - less);
+    *out = tk_const_i64(x->type->dtype, from + (at ? at * step : 0) - less);
     return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers of one program, the first of the grid if no other is named, in the first (or last)
-// iteration of each loop, for tensors of given sizes.
+// The integers of one program, the first of the grid if no other is named, in the first (or last,
+// or a given) iteration of each loop, for tensors of given sizes.
 //
 // What a warp's accesses touch depends on addresses, and these on sizes. For notes, and for notes
 // alone, they are taken as they would be in one program: what is computed of constants, sizes,
@@ -11,11 +11,20 @@
 
 #include "ir/ir.h"
 
+enum { TK_SAMPLE_LOOPS = 8 };
+
+typedef struct tk_sample_iteration {
+    const tk_op *loop;
+    int64_t number;
+} tk_sample_iteration;
+
 typedef struct tk_sample {
     const tk_func *f;
     const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
     bool last;           // iterations are the last ones
-    const tk_op *ahead;  // a loop whose index is taken to be `by` less; NULL: none
+    tk_sample_iteration in[TK_SAMPLE_LOOPS]; // or these, of some loops
+    uint32_t nin;
+    const tk_op *ahead; // a loop whose index is taken to be `by` less; NULL: none
     int64_t by;
     int64_t program[TK_MAX_GRID]; // its number along each axis of the grid
     unsigned steps;               // that are left to find one value: what takes more is not known

@@ -2,9 +2,10 @@
 // What an access of a tensor needs when it runs. See view_plan.h.
 #include "lower/view_plan.h"
 #include "lower/box.h"
+#include "lower/sum.h"
+#include "lower/views.h"
 
 #include "ir/pass_util.h"
-#include "lower/views.h"
 
 enum { MOST_BYTES = 16, SHORT_BYTES = 4 };
 
@@ -105,11 +106,62 @@ static void other_dimensions(plan *p) {
     }
 }
 
+// ---- Masks
+
+static bool all_along(const plan *p, tk_vid v, unsigned axis, bool counting) {
+    const tk_axis_value *a = tk_axis_of(p->x, v);
+    const tk_type *t = tk_value_type(p->f, v);
+    const unsigned n = t->rank ? log2_of((unsigned)t->dim[axis]) : 0;
+    return t->rank == 0 || (a && (counting ? a->dim[axis].contig : a->dim[axis].same) >= n);
+}
+
+// The axis of the operand of an op that changes shapes; -1: the operand is the same along it.
+static int axis_in_operand(const plan *p, const tk_op *op, unsigned axis) {
+    const tk_type *from = tk_value_type(p->f, op->opnd[0]);
+    for (int k = 0; k < from->rank; k++) {
+        if (tk_axis_in_result(p->f, op, k) == (int)axis) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+// Whether m changes at most a few times along the axis: comparisons of what counts up with what is
+// the same, and what is made of these.
+static bool is_bound(const plan *p, tk_vid m, unsigned axis, unsigned depth) {
+    enum { DEEP = 16 };
+    const tk_op *op = tk_value_def(p->f, m);
+    if (depth > DEEP || all_along(p, m, axis, false)) {
+        return depth <= DEEP;
+    }
+    if (!op) {
+        return false;
+    }
+    if (op->code == TK_OP_AND) {
+        return is_bound(p, op->opnd[0], axis, depth + 1) &&
+               is_bound(p, op->opnd[1], axis, depth + 1);
+    }
+    if (op->code == TK_OP_CONVERT) {
+        return is_bound(p, op->opnd[0], axis, depth + 1);
+    }
+    if (op->code == TK_OP_BROADCAST || op->code == TK_OP_RESHAPE || op->code == TK_OP_PERMUTE) {
+        const int k = axis_in_operand(p, op, axis);
+        return k >= 0 && is_bound(p, op->opnd[0], (unsigned)k, depth + 1);
+    }
+    const bool orders = op->code == TK_OP_LT || op->code == TK_OP_LE || op->code == TK_OP_GT ||
+                        op->code == TK_OP_GE;
+    const tk_vid a = orders ? op->opnd[0] : 0, b = orders ? op->opnd[1] : 0;
+    return orders && ((all_along(p, a, axis, true) && all_along(p, b, axis, false)) ||
+                      (all_along(p, b, axis, true) && all_along(p, a, axis, false)));
+}
+
 static void mask(plan *p) {
     uint32_t at = 1 + p->out.rank;
     at += p->op->code == TK_OP_STORE ? 1 : 0;
     const tk_axis_value *m = p->op->at.masked ? tk_axis_of(p->x, p->op->opnd[at]) : NULL;
     p->out.mask_in_step = m && m->dim[p->axis].same >= p->width;
+    p->out.mask_cuts = p->op->at.masked && !p->out.mask_in_step && p->width > 0 &&
+                       !is_bound(p, p->op->opnd[at], p->axis, 0);
 }
 
 static const char *no_vector(const plan *p, tk_tensor_facts facts) {
@@ -127,10 +179,30 @@ static const char *no_vector(const plan *p, tk_tensor_facts facts) {
     return facts & TK_FACT_ALIGNED ? NULL : "the alignment of the row start is not known";
 }
 
+// Of a tile of several elements; but not of one that has one of each program that shares the block.
+static bool is_scattered(const plan *p, tk_tensor_facts facts) {
+    const tk_type *t = tk_view_type(p->f, p->op), *of = tk_value_type(p->f, p->op->opnd[0]);
+    const int64_t kind = p->op->at.index[p->last];
+    const unsigned axis = (unsigned)p->axes.first[p->last] + p->axes.count[p->last] - 1;
+    bool several = false;
+    for (unsigned k = p->f->module->packed > 1 ? 1 : 0; k < t->rank; k++) {
+        several = several || t->dim[k] > 1;
+    }
+    if (!several || of->dim[p->last] == 1) {
+        return false;
+    }
+    if (kind < 0) {
+        const int k = axis_of_index(p, p->last, axis);
+        return k < 0 || index_of(p, p->last)->dim[k].contig == 0;
+    }
+    return kind <= 1 || !(facts & TK_FACT_UNIT);
+}
+
 static void vectors(plan *p) {
     tk_tensor_facts facts = p->x->facts ? p->x->facts[p->out.param] : 0;
     unsigned bytes = (unsigned)tk_dtype_size(tk_view_type(p->f, p->op)->dtype);
     p->out.narrow = no_vector(p, facts);
+    p->out.scattered = is_scattered(p, facts);
     if (p->out.narrow) {
         return;
     }
@@ -192,7 +264,8 @@ static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
                    first ? "; tested: " : ", ");
     }
     if (a->vec > 1 && op->at.masked && !a->mask_in_step) {
-        tk_buf_str(b, "; the mask may differ inside a vector");
+        tk_buf_str(b, a->mask_cuts ? "; the mask may differ inside each vector"
+                                   : "; the mask may differ inside a vector");
     }
 }
 
@@ -204,7 +277,11 @@ static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
         return op->at.staged || bytes == MOST_BYTES;
     }
     const bool atomic = op->code == TK_OP_ATOMIC_RMW || op->code == TK_OP_ATOMIC_CAS;
-    return !l || atomic || (a->aligned && (bytes == MOST_BYTES || a->vec == 1U << l->regs));
+    if (!l || atomic) {
+        return true;
+    }
+    const bool most = bytes == MOST_BYTES || (a->vec == 1U << l->regs && !a->scattered);
+    return a->aligned && !a->mask_cuts && most;
 }
 
 static tk_note_rec *boxes_note(tk_notes *n, const tk_func *f, const tk_op *op, tk_buf *b) {

@@ -20,6 +20,8 @@ typedef struct tk_view_plan {
     bool aligned;      // each vector's address is a multiple of its size
     bool whole;        // a vector whose first element is inside, and that is aligned, is inside
     bool mask_in_step; // there is a mask, and it is the same for all elements of a vector
+    bool mask_cuts;    // there is one that may cut any vector, not one in a row as bounds do
+    bool scattered;    // elements of the tile lie beside none of its others
     // Per dimension. `low`, `high`: an index may be below 0, or at or above the size.
     bool low[TK_MAX_TENSOR_RANK], high[TK_MAX_TENSOR_RANK];
     bool fits32[TK_MAX_TENSOR_RANK]; // the index (of a range: its start) is an i32
@@ -31,7 +33,7 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
 
 // A note of it: "'x' is read 8 elements at once; ...". It is missed where what is loaded or stored
 // moves neither 16 bytes at once nor all that a thread has of it, or only where it is aligned by
-// luck.
+// luck or where a mask permits; and where threads move one element each, none beside another.
 tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a);
 bool tk_op_is_access(const tk_op *op); // load, store, atomic_rmw, atomic_cas
 

@@ -269,6 +269,11 @@ void tk_emit_for_end_short(tk_emit *e, tk_emit_loop *l) {
 
 // ---- Shared memory
 
+void tk_emit_warp_sync(tk_emit *e) {
+    LLVMValueRef all = tk_emit_i32(e, -1);
+    (void)tk_emit_intrinsic(e, "llvm.nvvm.bar.warp.sync", LLVMVoidTypeInContext(e->ctx), 1, &all);
+}
+
 // Those that take wait without those that fetch, at a barrier of their own.
 void tk_emit_barrier(tk_emit *e) {
     LLVMValueRef zero = tk_emit_i32(e, 0);

@@ -138,6 +138,7 @@ void tk_emit_for_end_short(tk_emit *e, tk_emit_loop *l);
 
 // ---- Shared memory
 void tk_emit_barrier(tk_emit *e);
+void tk_emit_warp_sync(tk_emit *e); // all lanes of the warp wait for each other
 // The parts of the op's shared memory, which was given to it.
 tk_scratch tk_emit_scratch(tk_emit *e, const tk_op *op);
 // Pointer (addrspace 3) to byte op->at.shared + offset; offset an i32 value or NULL.

@@ -228,8 +228,7 @@ static void take(tk_emit *e, const tk_op *op) {
 // for each of them.
 static void release(tk_emit *e, const tk_op *op) {
     const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[0]);
-    LLVMValueRef all = tk_emit_i32(e, -1);
-    (void)tk_emit_intrinsic(e, "llvm.nvvm.bar.warp.sync", LLVMVoidTypeInContext(e->ctx), 1, &all);
+    tk_emit_warp_sync(e);
     LLVMValueRef empty = tk_emit_ring_barrier(e, r->empty, &r->release);
     if (r->cluster > 1) {
         LLVMValueRef n = tk_emit_i32(e, r->cluster);

@@ -237,6 +237,9 @@ static void copy_rows(const stage *s, const copier *copy) {
     run r = run_of(s, i, x.bytes);
     copy_pieces(s, &r, x.member, x.log_team, copy);
     copy_ends(s, &r, x.member, copy);
+    if (!copy->bulk && s->plan.rows > 1) { // a warp goes on to its next row as one
+        tk_emit_warp_sync(e);
+    }
     tk_emit_for_end_short(e, &loop);
 }
 
