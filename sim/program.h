@@ -61,7 +61,8 @@ typedef struct tk_sim_arg {
     int32_t offset;      // ADDRESS: added to the base; CONST: its low 32 bits
     uint8_t kind, bytes; // of the register: 2, 4, 8
     bool negated;
-    uint8_t space; // ADDRESS of a parameter or variable by name
+    uint8_t
+        space; // ADDRESS of a parameter or variable by name; REG: 1 + the type it is declared of
 } tk_sim_arg;
 
 typedef enum tk_sim_flow {

@@ -240,11 +240,43 @@ static const char *sink_problem(const tk_sim_inst *i, unsigned operand) {
                : NULL;
 }
 
+// Of a register that is declared of a type; else NULL.
+static const tk_sim_type_info *declared(const tk_sim_arg *a) {
+    return a->kind == TK_SIM_ARG_REG && a->space ? &tk_sim_types[a->space - 1] : NULL;
+}
+
+// Registers next to each other in a list are of one type, but that u goes with s, and .b with all.
+// What mov takes apart or joins has as many bits as the list. Of mma, tf32 is bits: one of .b at
+// least is asked for. So ptxas has it.
+static const char *types_problem(const tk_sim_inst *i, unsigned operand) {
+    const tk_sim_arg *a = tk_sim_operand(i, operand);
+    const unsigned n = tk_sim_count_of(i, operand);
+    const tk_sim_type_info *last = NULL;
+    bool bits = !begins(i, "mma.") || !has_type(i, TK_SIM_TF32, TK_SIM_TF32) || operand == 0 ||
+                operand == 3;
+    unsigned width = 0;
+    for (unsigned k = 0; k < n && n > 1; k++) {
+        const tk_sim_type_info *t = declared(&a[k]);
+        width = a[k].kind == TK_SIM_ARG_REG ? a[k].bytes * 8u : width;
+        bits = bits || !t || t->kind == 'b';
+        if (t && last && t != last && t->kind != 'b' && last->kind != 'b' &&
+            (t->kind == 'f' || last->kind == 'f')) {
+            return "registers of one list have one type";
+        }
+        last = t;
+    }
+    return n > 1 && !bits ? "registers of tf32 are of .b32"
+           : width && begins(i, "mov.b") && width * n != tk_sim_types[i->type[0]].bits
+               ? "the list has not as many bits as the instruction"
+               : NULL;
+}
+
 static const char *operand_problem(const tk_sim_inst *i) {
     const char *why = NULL;
     for (unsigned k = 0; k < TK_SIM_OPERANDS && !why; k++) {
         const tk_sim_arg *a = tk_sim_operand(i, k), *last = NULL;
         why = sink_problem(i, k);
+        why = why ? why : types_problem(i, k);
         for (unsigned j = 0; j < tk_sim_count_of(i, k) && !why; j++) {
             if (a[j].kind == TK_SIM_ARG_REG) {
                 why = last && last->bytes != a[j].bytes ? "registers of one list have one size"

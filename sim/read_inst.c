@@ -291,7 +291,7 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
                                        s->bits_only ? "this operand" : tk_sim_types[s->type].name));
         }
         push_arg(f, (tk_sim_arg){y->value, 0, s->pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG,
-                                 (uint8_t)bytes, x->negated, 0});
+                                 (uint8_t)bytes, x->negated, (uint8_t)(y->type + 1)});
         return true;
     case TK_SIM_SYMBOL_VARIABLE:
         if (!takes_address(f, s)) {

@@ -47,6 +47,15 @@ static const char *const taken[] = {
     "st.relaxed.gpu.global.L1::no_allocate.b32 [gv], %r1;",
     "st.volatile.global.v2.b32 [gv], {%r1, %r2};",
     "st.local.cs.b32 [lv], %r1;",
+    // Lists
+    "{.reg .f16x2 a; .reg .f32 b; st.global.v4.b32 [gv], {a, %r1, %r2, b};}",
+    "{.reg .f32 a; mov.b64 %d1, {a, %r1};}",
+    "{.reg .u32 a; .reg .s32 b; mov.b64 {a, b}, %d1;}",
+    "{.reg .f16 a; mov.b64 %d1, {%h1, a, %h2, %h3};}",
+    "{.reg .f32 a<3>; st.global.v2.b32 [gv], {a1, a2};}",
+    "{.reg .u16 a; .reg .s16 b; ld.global.v2.b16 {a, b}, [gv];}",
+    "mov.b64 {%r1, _}, %d1;",
+    "mov.b64 %d1, {%r1, 5};",
     // Atomics
     "atom.global.add.noftz.f16x2 %r1, [gv], %r2;",
     "atom.acq_rel.gpu.global.cas.b16 %h1, [gv], %h2, %h3;",
@@ -374,6 +383,27 @@ static const char *const refused[] = {
     "{.reg .f32 a; bar.sync a;}",
     "{.reg .f32 a; mbarrier.init.shared.b64 [sv], a;}",
     "{.reg .f32 a; atom.global.add.u32 %r1, [gv], a;}",
+    // Lists of types that do not go together, or of other widths than the instruction's
+    "{.reg .f32 a; .reg .s32 b; mov.b64 %d1, {a, b};}",
+    "{.reg .f32 a; .reg .u32 b; mov.b64 {%r1, %r2}, %d2; mov.b64 {a, b}, %d1;}",
+    "{.reg .f16x2 a; .reg .u32 b; ld.global.v2.b32 {a, b}, [gv];}",
+    "{.reg .f16x2 a; .reg .f32 b; st.global.v4.b32 [gv], {%r1, a, b, %r2};}",
+    "{.reg .f16 a; .reg .s16 b; st.shared.v2.b16 [sv], {a, b};}",
+    "{.reg .f32 a; .reg .u32 b; ldmatrix.sync.aligned.m8n8.x2.shared.b16 {a, b}, [sv];}",
+    "mov.b64 {%h1, %h2}, %d2;",
+    "mov.b32 %r2, {%r3, %r8};",
+    "mov.b32 {%r3, %r8}, %r2;",
+    "mov.b64 %d2, {%r3, %r8, %r1, %r2};",
+    "mov.b64 {%d6, %d8}, %d6;",
+    "mov.b16 %h3, {%h1, %h2};",
+    "{.reg .f32 a<5>; mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r1, %r2, %r3, %r4}, "
+    "{a0, "
+    "a1, a2, a3}, {%r5, %r6}, {%r1, %r2, %r3, %r4};}",
+    "{.reg .s32 a<5>; mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r1, %r2, %r3, %r4}, "
+    "{%r5, "
+    "%r6, %r7, %r8}, {a0, a1}, {%r1, %r2, %r3, %r4};}",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sv], [%d1], -16, [sv];",
+    "cp.async.bulk.global.shared::cta.bulk_group [%d1], [sv], 1048576;",
     // Declared twice
     ".reg .b32 %r1;",
     ".reg .b32 %r<5>;",
