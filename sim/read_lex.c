@@ -2,7 +2,8 @@
 // Tokens of PTX.
 //
 // A word takes its suffixes along: "ld.global.v4.b32" and "%tid.x" are one token each, so that the
-// tables can be matched against mnemonics as they are written.
+// tables can be matched against mnemonics as they are written. A directive does not: ".reg.b32" is
+// ".reg .b32". A % begins a word, blank or not.
 #include "sim/read.h"
 
 #include <string.h>
@@ -66,8 +67,12 @@ static void skip_space(tk_sim_reader *r) {
 }
 
 static const char *word_end(const tk_sim_reader *r) {
-    const char *p = r->at;
+    const bool directive = *r->at == '.';
+    const char *p = r->at + 1;
     while (p < r->end) {
+        if (*p == '%' || (directive && *p == '.')) {
+            break;
+        }
         if (is_word_start(*p) || is_digit(*p)) {
             p++;
         } else if (r->end - p > 2 && p[0] == ':' && p[1] == ':' &&

@@ -47,6 +47,10 @@ static const char *const taken[] = {
     "st.relaxed.gpu.global.L1::no_allocate.b32 [gv], %r1;",
     "st.volatile.global.v2.b32 [gv], {%r1, %r2};",
     "st.local.cs.b32 [lv], %r1;",
+    // No blanks where none are needed
+    "{.reg.b32 a,b;.reg.b16 h<3>;mov.b32 a,%r1;}",
+    "mov.u32%r1,5;",
+    "{.local.b32 z[4];mov.u64%d1,z;}",
     // Lists
     "{.reg .f16x2 a; .reg .f32 b; st.global.v4.b32 [gv], {a, %r1, %r2, b};}",
     "{.reg .f32 a; mov.b64 %d1, {a, %r1};}",
