@@ -229,8 +229,23 @@ static void check_dependence(binder *b, uint32_t j, const tk_expr *e) {
     tk_diag *d =
         FAIL(b, e->span, "no-value", "the value of '%s' follows from sizes that are not known",
              b->info->cparam[j].name);
-    tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE, or the sizes",
-            b->info->cparam[j].name);
+    const char *first = NULL;
+    tk_buf names;
+    tk_buf_init(&names, b->c->arena);
+    for (uint32_t k = 0; k < b->info->ndim; k++) {
+        if (b->dim[k] < 0) {
+            tk_buf_fmt(&names, "%s'%s'", first ? ", " : "", b->info->dim[k]);
+            first = first ? first : b->info->dim[k];
+        }
+    }
+    if (!first) {
+        tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", b->info->cparam[j].name);
+    } else {
+        tk_help(b->c->diags, d, (tk_span){0},
+                "give it with -D %s=VALUE, or with --dim %s=VALUE the sizes that it follows from; "
+                "not known are %s",
+                b->info->cparam[j].name, first, tk_buf_text(&names));
+    }
 }
 
 static void complete(binder *b, uint32_t j) {

@@ -108,6 +108,18 @@ static bool loads_tile(const judge *j, const tk_op *op) {
            (op->code == TK_OP_LOAD && tk_value_type(j->f, op->res[0])->rank > 0);
 }
 
+// What the pass ring said of the load; where it said nothing, `none`.
+static const char *said_of(const judge *j, tk_loc loc, const char *none) {
+    const tk_span at = tk_loc_span(j->m, loc);
+    for (uint32_t i = 0; i < j->notes; i++) {
+        const tk_note_rec *r = j->m->notes.list.at[i];
+        if (has_id(r, "ahead") && r->span.file == at.file && r->span.begin == at.begin) {
+            return text(j, ": %s", r->reason);
+        }
+    }
+    return none;
+}
+
 // Staged loads and fetches are asynchronous copies on each target; what stays of a tile's loads is
 // none.
 static void find_load(void *user, tk_op *op) {
@@ -117,10 +129,10 @@ static void find_load(void *user, tk_op *op) {
     if (tile && op->code == TK_OP_LOAD && !op->at.staged) {
         const char *name = j->f->value.at[op->opnd[0]].name;
         lost(j, tk_loc_span(j->m, op->loc), op->loc,
-             text(j,
-                  "'%s' is loaded into registers: asynchronous copies are built only for rows that "
-                  "are not aligned to 16 bytes, and in loops with 'pipeline'",
-                  name ? name : "?"));
+             text(j, "'%s' is loaded into registers%s", name ? name : "?",
+                  said_of(j, op->loc,
+                          ": asynchronous copies are built only for rows that are not aligned, and "
+                          "in loops that load ahead, for a matrix unit or with 'pipeline'")));
     }
 }
 
@@ -132,27 +144,18 @@ static void async_copy(judge *j) {
     }
 }
 
-// What the pass ring said of the load; "": nothing.
-static const char *said_of(const judge *j, tk_loc loc) {
-    const tk_span at = tk_loc_span(j->m, loc);
-    for (uint32_t i = 0; i < j->notes; i++) {
-        const tk_note_rec *r = j->m->notes.list.at[i];
-        if (has_id(r, "ahead") && r->span.file == at.file && r->span.begin == at.begin) {
-            return text(j, ": %s", r->reason);
-        }
-    }
-    return ": only loops with 'pipeline' load by them";
-}
-
 static void find_other(void *user, tk_op *op) {
     judge *j = user;
     const bool tile = loads_tile(j, op);
     j->loads += tile;
     if (tile && op->at.how != TK_HOW_TENSOR) {
         const char *name = j->f->value.at[op->opnd[0]].name;
-        lost(j, tk_loc_span(j->m, op->loc), op->loc,
-             text(j, "'%s' is not loaded by tensor copies%s", name ? name : "?",
-                  said_of(j, op->loc)));
+        lost(
+            j, tk_loc_span(j->m, op->loc), op->loc,
+            text(j, "'%s' is not loaded by tensor copies%s", name ? name : "?",
+                 said_of(j, op->loc,
+                         ": only loops that load ahead, for a matrix unit or with 'pipeline', load "
+                         "by them")));
     }
 }
 

@@ -284,7 +284,7 @@ DEMANDS = [
     ("async_copy", COPY, F32, 3, "'x' is loaded into registers"),
     ("async_copy", COPY, F32.replace("4096", "781"), 0, ""),
     ("async_copy", "    y[i, 0 +: N] = T(i);", F32, 2, "loads no tile"),
-    ("tma", COPY, F32, 3, "only loops with 'pipeline' load by them"),
+    ("tma", COPY, F32, 3, "only loops that load ahead, for a matrix unit or with 'pipeline', load by them"),
     ("tma", AHEAD, F32 + " --mapped", 0, ""),
     ("tma", AHEAD, F32 + " --mapped --arch sm_80", 4, "by copies of its threads"),
     ("async_copy", AHEAD, F32, 0, ""),
