@@ -334,7 +334,7 @@ def check_rows():
         check(len(re.findall(r"ld\.shared\.b16", ptx)) >= 32 and len(re.findall(r"st\.shared\.b16", ptx)) >= 32, f"{arch}: elements")
     plain = tkc(*[x for x in words if x != "--unit-stride"], "--arch", "sm_80")[0]
     check("cp.async" not in plain and "ld.shared.b16" not in plain, "rows of unknown stride")
-    product = tkc("std/matmul.tk", "-D", "T=f16", "--unit-stride", "--emit=ptx", "--arch", "sm_80")[0]
+    product = tkc("std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "--unit-stride", "--emit=ptx", "--arch", "sm_80")[0]
     check("cp.async" not in product, "rows of a product")
 
 
