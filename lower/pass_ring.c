@@ -433,20 +433,8 @@ static tk_vid two(job *j, tk_op *before, tk_opcode code, tk_vid a, tk_vid b) {
     return make(j, before, code, 2, v, code == TK_OP_LT ? scalar(j, TK_BOOL) : t);
 }
 
-static tk_dtype unsigned_of(tk_dtype t) {
-    switch (tk_dtype_bits(t)) {
-    case 8:
-        return TK_U8;
-    case 16:
-        return TK_U16;
-    case 32:
-        return TK_U32;
-    }
-    return TK_U64;
-}
-
 static tk_vid as_unsigned(job *j, tk_op *before, tk_vid v) {
-    const tk_dtype t = tk_value_type(j->s->f, v)->dtype, u = unsigned_of(t);
+    const tk_dtype t = tk_value_type(j->s->f, v)->dtype, u = tk_unsigned_of(t);
     return t == u ? v : make(j, before, TK_OP_BITCAST, 1, &v, scalar(j, u));
 }
 

@@ -34,18 +34,6 @@ static tk_vid two(const maker *j, tk_op *before, tk_opcode code, tk_vid a, tk_vi
     return make(j, before, code, 2, v, code == TK_OP_LT ? scalar(j, TK_BOOL) : t);
 }
 
-static tk_dtype unsigned_of(tk_dtype t) {
-    switch (tk_dtype_bits(t)) {
-    case 8:
-        return TK_U8;
-    case 16:
-        return TK_U16;
-    case 32:
-        return TK_U32;
-    }
-    return TK_U64;
-}
-
 // ---- What stands for elements that are not read -------------------------------------------------
 
 // v, an integer, in a type in which what is outside the tensor stays outside when numbers of its
@@ -92,7 +80,7 @@ static tk_vid inside_along(const maker *j, tk_op *before, const tk_op *load, uin
         size = spread(j, before, size, 0, type);
     }
     if (low) { // below 0 is a large number without a sign
-        type = tk_type_with_dtype(a, type, unsigned_of(t));
+        type = tk_type_with_dtype(a, type, tk_unsigned_of(t));
         at = make(j, before, TK_OP_BITCAST, 1, &at, type);
         size = make(j, before, TK_OP_BITCAST, 1, &size, type);
     }
