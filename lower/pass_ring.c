@@ -24,6 +24,7 @@
 // is no room for so many, and where no loop has a load that can run ahead.
 #include "lower/box.h"
 #include "lower/lower.h"
+#include "lower/make.h"
 #include "lower/ring.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
@@ -49,6 +50,7 @@ typedef struct ringer {
 
 // One loop.
 typedef struct job {
+    tk_maker make;
     ringer *s;
     tk_op *loop;
     op_list loads;
@@ -410,39 +412,19 @@ static int64_t slots_by_rule(const job *j) {
 
 // ---- Making -------------------------------------------------------------------------------------
 
-static tk_vid make(job *j, tk_op *before, tk_opcode code, uint32_t n, const tk_vid *opnd,
-                   const tk_type *t) {
-    tk_op *op = tk_op_new(j->s->f, code, j->loop->loc, n, opnd, 1, &t, 0);
-    tk_op_insert_before(before, op);
-    return op->res[0];
-}
-
-static const tk_type *scalar(const job *j, tk_dtype t) {
-    return tk_type_scalar(j->s->c->m->arena, t);
-}
-
-static tk_vid number(job *j, tk_op *before, tk_dtype t, int64_t x) {
-    const tk_vid v = make(j, before, TK_OP_CONST, 0, NULL, scalar(j, t));
-    tk_value_def(j->s->f, v)->at.value = tk_const_i64(t, x);
-    return v;
-}
-
-static tk_vid two(job *j, tk_op *before, tk_opcode code, tk_vid a, tk_vid b) {
-    const tk_vid v[2] = {a, b};
-    const tk_type *t = tk_value_type(j->s->f, a);
-    return make(j, before, code, 2, v, code == TK_OP_LT ? scalar(j, TK_BOOL) : t);
-}
-
 static tk_vid as_unsigned(job *j, tk_op *before, tk_vid v) {
     const tk_dtype t = tk_value_type(j->s->f, v)->dtype, u = tk_unsigned_of(t);
-    return t == u ? v : make(j, before, TK_OP_BITCAST, 1, &v, scalar(j, u));
+    return t == u
+               ? v
+               : tk_maker_op(&j->make, before, TK_OP_BITCAST, 1, &v, tk_maker_scalar(&j->make, u));
 }
 
 // Whether `from`, which is below the loop's end, is so by more than `by`: the distance fits an
 // unsigned number.
 static tk_vid reaches(job *j, tk_op *before, tk_vid from, tk_vid by) {
-    const tk_vid room = two(j, before, TK_OP_SUB, j->loop->opnd[1], from);
-    return two(j, before, TK_OP_LT, as_unsigned(j, before, by), as_unsigned(j, before, room));
+    const tk_vid room = tk_maker_two(&j->make, before, TK_OP_SUB, j->loop->opnd[1], from);
+    return tk_maker_two(&j->make, before, TK_OP_LT, as_unsigned(j, before, by),
+                        as_unsigned(j, before, room));
 }
 
 static tk_vid again(job *j, tk_op *before, tk_vmap *map, tk_vid v) {
@@ -485,7 +467,8 @@ static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_v
     tk_func *f = j->s->f;
     tk_op *end = region_of_if(j, before, condition);
     tk_vmap map = {.arena = j->s->c->scratch};
-    tk_vmap_set(&map, j->loop->reg[0]->args.at[0], two(j, end, TK_OP_ADD, from, by));
+    tk_vmap_set(&map, j->loop->reg[0]->args.at[0],
+                tk_maker_two(&j->make, end, TK_OP_ADD, from, by));
     for (uint32_t i = 0; i < j->loads.n; i++) {
         const tk_op *load = j->loads.at[i];
         const uint32_t n = 1U + tk_value_type(f, load->opnd[0])->rank;
@@ -522,7 +505,8 @@ static void rings(job *j) {
     tk_op *top = place_of_rings(j);
     for (uint32_t i = 0; i < j->loads.n; i++) {
         const tk_op *load = j->loads.at[i];
-        j->ring[i] = make(j, top, TK_OP_RING, 0, NULL, tk_value_type(f, load->res[0]));
+        j->ring[i] =
+            tk_maker_op(&j->make, top, TK_OP_RING, 0, NULL, tk_value_type(f, load->res[0]));
         tk_op *op = tk_value_def(f, j->ring[i]);
         op->loc = load->loc;
         op->at.slots = j->slots;
@@ -534,21 +518,23 @@ static void rings(job *j) {
 static void prologue(job *j) {
     tk_func *f = j->s->f;
     tk_op *at = j->loop;
-    const tk_vid bound[3] = {number(j, at, TK_I32, 0), number(j, at, TK_I32, j->slots - 1),
-                             number(j, at, TK_I32, 1)};
-    const tk_vid some = two(j, at, TK_OP_LT, j->loop->opnd[0], j->loop->opnd[1]);
+    const tk_vid bound[3] = {tk_maker_number(&j->make, at, TK_I32, 0),
+                             tk_maker_number(&j->make, at, TK_I32, j->slots - 1),
+                             tk_maker_number(&j->make, at, TK_I32, 1)};
+    const tk_vid some = tk_maker_two(&j->make, at, TK_OP_LT, j->loop->opnd[0], j->loop->opnd[1]);
     tk_op *loop = tk_op_new(f, TK_OP_FOR, at->loc, 3, bound, 0, NULL, 1);
     loop->reg[0] = tk_region_new(f, loop);
-    tk_vid q = tk_region_arg(loop->reg[0], scalar(j, TK_I32), NULL);
+    tk_vid q = tk_region_arg(loop->reg[0], tk_maker_scalar(&j->make, TK_I32), NULL);
     tk_op *end = tk_op_new(f, TK_OP_YIELD, at->loc, 0, NULL, 0, NULL, 0);
     tk_op_append(loop->reg[0], end);
     tk_op_insert_before(at, loop);
     if (j->index != TK_I32) {
-        q = make(j, end, TK_OP_CAST, 1, &q, scalar(j, j->index));
+        q = tk_maker_op(&j->make, end, TK_OP_CAST, 1, &q, tk_maker_scalar(&j->make, j->index));
     }
-    const tk_vid by = two(j, end, TK_OP_MUL, q, number(j, end, j->index, j->step));
+    const tk_vid by = tk_maker_two(&j->make, end, TK_OP_MUL, q,
+                                   tk_maker_number(&j->make, end, j->index, j->step));
     tk_vid condition = reaches(j, end, j->loop->opnd[0], by);
-    condition = two(j, end, TK_OP_AND, some, condition);
+    condition = tk_maker_two(&j->make, end, TK_OP_AND, some, condition);
     fetch_all(j, end, condition, j->loop->opnd[0], by);
 }
 
@@ -576,7 +562,8 @@ static void rename_in(void *user, tk_op *op) { tk_vmap_operands(user, op); }
 static void take(job *j, tk_op *load, tk_vid ring) {
     tk_func *f = j->s->f;
     TK_VEC(tk_vid) tile = {0};
-    const tk_vid v = make(j, load, TK_OP_TAKE, 1, &ring, tk_value_type(f, load->res[0]));
+    const tk_vid v =
+        tk_maker_op(&j->make, load, TK_OP_TAKE, 1, &ring, tk_value_type(f, load->res[0]));
     tk_value_def(f, v)->loc = load->loc;
     f->value.at[v].name = f->value.at[load->res[0]].name;
     const tk_vid loaded =
@@ -604,7 +591,7 @@ static void apply(job *j) {
     const tk_vid index = j->loop->reg[0]->args.at[0];
     rings(j);
     prologue(j);
-    const tk_vid by = number(j, first, j->index, j->step * (j->slots - 1));
+    const tk_vid by = tk_maker_number(&j->make, first, j->index, j->step * (j->slots - 1));
     fetch_all(j, first, reaches(j, first, index, by), index, by);
     for (uint32_t i = 0; i < j->loads.n; i++) {
         take(j, j->loads.at[i], j->ring[i]);
@@ -680,7 +667,11 @@ static void note_streams(const job *j) {
 }
 
 static void judge(ringer *s, tk_op *loop) {
-    job j = {.s = s, .loop = loop, .slots = loop->at.pipeline, .asked = loop->at.pipeline > 1};
+    job j = {.s = s,
+             .make = {s->f, s->c->m->arena, loop->loc},
+             .loop = loop,
+             .slots = loop->at.pipeline,
+             .asked = loop->at.pipeline > 1};
     const int64_t stages = s->c->m->attrs.stages;
     j.staged = !loop->at.pipeline && stages > 1 && !tk_has_loop(loop->reg[loop->nreg - 1]);
     if (loop->at.pipeline == 1 || (stages == 1 && !j.asked) ||

@@ -107,18 +107,6 @@ bool tk_ring_shares_barrier(const tk_op *ring) {
     return ring->next && ring->next->code == TK_OP_RING;
 }
 
-tk_dtype tk_unsigned_of(tk_dtype t) {
-    switch (tk_dtype_bits(t)) {
-    case 8:
-        return TK_U8;
-    case 16:
-        return TK_U16;
-    case 32:
-        return TK_U32;
-    }
-    return TK_U64;
-}
-
 // ---- Loops --------------------------------------------------------------------------------------
 
 bool tk_is_of_parts(const tk_op *loop) {

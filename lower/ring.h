@@ -62,7 +62,4 @@ tk_layout tk_ring_layout_of(const tk_func *f, const tk_op *load);
 // Of a ring: whether the next op is another one, whose barrier behind its making serves both.
 bool tk_ring_shares_barrier(const tk_op *ring);
 
-// The unsigned type of as many bits.
-tk_dtype tk_unsigned_of(tk_dtype t);
-
 #endif
