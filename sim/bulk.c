@@ -397,6 +397,19 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads) 
     return true;
 }
 
+const tk_sim_inst *tk_sim_bulk_map_user(const tk_sim_grid *g, uint64_t address) {
+    for (uint32_t k = 0; k < g->nresident; k++) {
+        const struct tk_sim_bulks *b = g->resident[k].bulk;
+        for (uint32_t j = 0; b && g->resident[k].running && j < b->copies.n; j++) {
+            const copy *y = &b->copies.at[j];
+            if (!y->done && !y->read && y->at.tensor && y->at.map == address) {
+                return y->at.inst;
+            }
+        }
+    }
+    return NULL;
+}
+
 // What stores of the block have read and not yet written.
 static void write_kept(tk_sim_block *block) {
     struct tk_sim_bulks *b = block->cluster->bulk;

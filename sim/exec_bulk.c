@@ -244,7 +244,7 @@ TK_SIM_BIND_ONE(bulk_wait, run_wait)
 
 static tk_sim_flow run_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     if (!tk_sim_has(i, TK_SIM_MOD_GLOBAL)) {
-        tk_sim_shadow_proxy_fence(w, mask);
+        tk_sim_shadow_proxy_fence(w, mask, tk_sim_has(i, TK_SIM_MOD_SHARED_CTA));
     }
     return TK_SIM_NEXT;
 }

@@ -54,6 +54,7 @@ static unsigned dims(const tk_sim_inst *i) {
 static bool begin(tk_sim_bulk *x, unsigned operand) {
     const tk_sim_arg *a = tk_sim_operand(x->inst, operand);
     uint64_t map = tk_sim_address(x->warp, a, x->lane);
+    x->map = map;
     const tk_sim_tensor *t = find_map(x->warp, x->inst, x->lane, map);
     if (!t) {
         return false;

@@ -101,8 +101,7 @@ void tk_sim_flags_forget(struct tk_sim_shadow *s) {
         replace(s, &s->fenced[t], 0);
     }
     for (uint32_t k = 0; k < s->flags.n; k++) { // those that are kept
-        tk_sim_past *r = &s->flags.at[k].past;
-        r->valid = r->proxies = r->all_proxied = false;
+        tk_sim_order_forget(&s->flags.at[k].past);
     }
 }
 

@@ -305,7 +305,8 @@ void tk_sim_shadow_clear(struct tk_sim_shadow *s, uint32_t point);
 void tk_sim_shadow_release_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_acquire_relaxed(const tk_sim_warp *w, uint32_t lanes, uint32_t point);
 void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
-void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes);
+// own_memory: of the block's own memory alone (.shared::cta).
+void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes, bool own_memory);
 tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane);
 bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m);
 // Whether a copy of the async proxy that the lane begins finds what threads wrote there behind a
@@ -426,6 +427,7 @@ typedef struct tk_sim_bulk {
     uint32_t from;          // MOVE: the source
     unsigned char *global;  // where there is no tensor
     const struct tk_sim_tensor *tensor;
+    uint64_t map;            // its address, where there is a tensor
     int32_t at[5];           // coordinates in the tensor
     uint32_t barrier;        // the mbarrier's offset
     uint32_t group;          // STORE: of its thread
@@ -450,6 +452,8 @@ bool tk_sim_bulk_lasts(const tk_sim_warp *w, uint32_t lane, uint32_t most);
 // For all but the thread's `most` last groups; `reads`: only until they have read. False after a
 // fault.
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads);
+// A copy in flight that reads the tensor map at this address of global memory; NULL: there is none.
+const tk_sim_inst *tk_sim_bulk_map_user(const tk_sim_grid *g, uint64_t address);
 bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
 
 // The pieces of shared memory of a copy that begins at `from`: where the one lies that begins with

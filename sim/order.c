@@ -7,14 +7,17 @@
 
 // ---- Rows
 
+void tk_sim_order_forget(tk_sim_past *r) {
+    r->valid = r->proxies = false;
+    r->all_proxied = 0;
+    r->beyond.n = 0;
+}
+
 void tk_sim_order_clear(tk_sim_past *r) {
-    r->valid = r->proxies = r->all_proxied = false;
+    tk_sim_order_forget(r);
     r->agent.n = 0;
     r->started = 0;
 }
-
-// Threads are forgotten, agents are not.
-static void forget_threads(tk_sim_past *r) { r->valid = r->proxies = r->all_proxied = false; }
 
 static void make_valid(struct tk_sim_shadow *s, tk_sim_past *r) {
     if (!r->known) {
@@ -42,6 +45,20 @@ static void most_of(uint32_t *to, const uint32_t *from, uint32_t n) {
     }
 }
 
+// The clocks of a pair of a warp and a block, of which there are 32.
+static uint32_t *clocks_of(struct tk_sim_shadow *s, tk_sim_clocks *c, uint32_t reach) {
+    while (c->n < (reach + 1) * TK_SIM_LANES) {
+        tk_vec_push(s->arena, c, 0);
+    }
+    return &c->at[(size_t)reach * TK_SIM_LANES];
+}
+
+static void join_clocks(struct tk_sim_shadow *s, tk_sim_clocks *to, const tk_sim_clocks *from) {
+    for (uint32_t k = 0; k < from->n / TK_SIM_LANES; k++) {
+        most_of(clocks_of(s, to, k), &from->at[(size_t)k * TK_SIM_LANES], TK_SIM_LANES);
+    }
+}
+
 static void join_agents(struct tk_sim_shadow *s, tk_sim_agents *to, const tk_sim_agents *from) {
     while (to->n < from->n) {
         tk_vec_push(s->arena, to, ((tk_sim_agent){0, 0}));
@@ -62,7 +79,8 @@ void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_pa
         make_proxies(s, to);
         most_of(to->proxied, from->proxied, s->threads);
     }
-    to->all_proxied = to->all_proxied || from->all_proxied;
+    join_clocks(s, &to->beyond, &from->beyond);
+    to->all_proxied |= from->all_proxied;
     to->started |= from->started;
     join_agents(s, &to->agent, &from->agent);
 }
@@ -97,6 +115,24 @@ void tk_sim_order_tick(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes) {
     }
 }
 
+// The thread's fences of this epoch, added to a row.
+static void gather_fences(struct tk_sim_shadow *s, uint32_t thread, tk_sim_past *to) {
+    uint32_t own = s->proxied[thread], far = s->proxied_far[thread];
+    uint32_t warp = thread / TK_SIM_LANES;
+    if (own) {
+        make_proxies(s, to);
+        to->all_proxied |= far ? ~0u : 1u << tk_sim_order_block(s, warp);
+        to->proxied[thread] = to->proxied[thread] < own ? own : to->proxied[thread];
+    }
+    for (uint32_t b = 0; far && b < s->nblock; b++) {
+        uint32_t reach = s->reach[warp * s->nblock + b];
+        if (reach) {
+            uint32_t *clock = &clocks_of(s, &to->beyond, reach - 1)[thread % TK_SIM_LANES];
+            *clock = *clock < far ? far : *clock;
+        }
+    }
+}
+
 void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, tk_sim_past *to) {
     make_valid(s, to);
     if (to != &s->warp[warp]) {
@@ -108,11 +144,7 @@ void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes,
             tk_sim_order_join(s, to, &s->lane[t]);
         }
         to->known[t] = to->known[t] < s->clock[t] ? s->clock[t] : to->known[t];
-        if (s->proxied[t]) {
-            make_proxies(s, to);
-            to->all_proxied = true;
-            to->proxied[t] = to->proxied[t] < s->proxied[t] ? s->proxied[t] : to->proxied[t];
-        }
+        gather_fences(s, t, to);
         to->started |= s->started[t];
     }
 }
@@ -126,11 +158,28 @@ tk_sim_past *tk_sim_order_point(struct tk_sim_shadow *s, uint32_t point) {
 
 // ---- Meetings of all
 
+// By the threads' own fences in the epoch that ends, for the memory of the blocks that have some.
+static void settle_fences(struct tk_sim_shadow *s) {
+    uint32_t n = s->threads / s->nblock;
+    for (uint32_t b = 0; b < s->nblock; b++) {
+        if (s->proxies >> b & 1) {
+            s->last_proxied[b] = s->epoch;
+            memcpy(s->proxied_there + b * n, s->proxied + b * n, n * sizeof *s->proxied);
+        }
+    }
+    for (uint32_t k = 0; k < s->reaches.n; k++) {
+        tk_sim_reach r = s->reaches.at[k];
+        if (s->proxies >> r.block & 1) {
+            memcpy(clocks_of(s, &s->beyond_there, k), &s->proxied_far[r.warp * TK_SIM_LANES],
+                   TK_SIM_LANES * sizeof *s->proxied_far);
+        }
+    }
+}
+
 // What any thread knows at the end of the epoch, all know from now on.
 static void settle(struct tk_sim_shadow *s) {
     if (s->proxies) {
-        s->last_proxied = s->epoch;
-        memcpy(s->proxied_there, s->proxied, s->threads * sizeof *s->proxied);
+        settle_fences(s);
     }
     for (uint32_t t = 0; t < s->threads + s->nwarp; t++) {
         const tk_sim_past *r = t < s->threads ? &s->lane[t] : &s->warp[t - s->threads];
@@ -141,24 +190,26 @@ static void settle(struct tk_sim_shadow *s) {
         if (s->proxies && r->proxies) {
             most_of(s->proxied_there, r->proxied, s->threads);
         }
+        join_clocks(s, &s->beyond_there, &r->beyond);
     }
 }
 
 static void forget_rows(struct tk_sim_shadow *s) {
-    s->clocked = s->proxies = false;
+    s->clocked = false;
+    s->proxies = 0;
     for (uint32_t t = 0; t < s->threads; t++) {
         s->clock[t] = 1;
-        s->proxied[t] = 0;
+        s->proxied[t] = s->proxied_far[t] = 0;
         tk_sim_order_clear(&s->lane[t]);
     }
     for (uint32_t k = 0; k < s->nwarp; k++) {
         tk_sim_order_clear(&s->warp[k]);
     }
     for (uint32_t k = 0; k < s->point.n; k++) {
-        forget_threads(&s->point.at[k]);
+        tk_sim_order_forget(&s->point.at[k]);
     }
     for (uint32_t t = 0; s->seen && t < s->threads; t++) {
-        forget_threads(&s->seen[t]);
+        tk_sim_order_forget(&s->seen[t]);
     }
     tk_sim_flags_forget(s);
 }
@@ -176,7 +227,9 @@ void tk_sim_order_begin(struct tk_sim_shadow *s) {
     tk_sim_shadow_all(s);
     s->first = s->epoch;
     s->crossed = false;
-    s->last_proxied = 0;
+    memset(s->last_proxied, 0, s->nblock * sizeof *s->last_proxied);
+    memset(s->reach, 0, (size_t)s->nwarp * s->nblock * sizeof *s->reach);
+    s->reaches.n = s->beyond_there.n = s->home.n = 0;
     s->base.n = s->bulk.n = s->copiers = 0;
     memset(s->copier, 0, s->threads * sizeof *s->copier);
     for (uint32_t t = 0; t < s->threads; t++) {
@@ -285,30 +338,84 @@ bool tk_sim_shadow_started(const tk_sim_warp *w, uint32_t lane, const tk_sim_blo
 
 // ---- The fence between proxies
 
-// What the row knows lies behind a fence.
-static void fence_row(struct tk_sim_shadow *s, tk_sim_past *r) {
-    r->all_proxied = true;
-    if (r->valid) {
-        make_proxies(s, r);
-        memcpy(r->proxied, r->known, s->threads * sizeof *r->proxied);
-    }
-    join_agents(s, &r->agent, &s->base);
-    for (uint32_t k = 0; k < r->agent.n; k++) {
-        r->agent.at[k].proxied = r->agent.at[k].known;
+void tk_sim_order_reach(struct tk_sim_shadow *s, uint32_t warp, uint32_t block) {
+    uint32_t *reach = &s->reach[warp * s->nblock + block];
+    if (!*reach) {
+        tk_vec_push(s->arena, &s->reaches, ((tk_sim_reach){warp, block}));
+        *reach = s->reaches.n;
     }
 }
 
-void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes) {
-    struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t warp = w->number;
-    if (lanes == ~0u && !lanes_apart(s, warp)) {
-        fence_row(s, &s->warp[warp]);
-    } else {
-        TK_SIM_EACH(l, lanes) { fence_row(s, tk_sim_order_own_row(s, warp * TK_SIM_LANES + l)); }
+static uint32_t beyond(const struct tk_sim_shadow *s, const tk_sim_clocks *c, uint32_t thread,
+                       uint32_t block) {
+    uint32_t reach = s->reach[thread / TK_SIM_LANES * s->nblock + block];
+    return reach && reach * TK_SIM_LANES <= c->n
+               ? c->at[(size_t)(reach - 1) * TK_SIM_LANES + thread % TK_SIM_LANES]
+               : 0;
+}
+
+static bool is_of(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block) {
+    return tk_sim_order_block(s, thread / TK_SIM_LANES) == block;
+}
+
+uint32_t tk_sim_order_fenced(const struct tk_sim_shadow *s, const tk_sim_past *r, uint32_t thread,
+                             uint32_t block) {
+    return !is_of(s, thread, block) ? beyond(s, &r->beyond, thread, block)
+           : r->proxies             ? r->proxied[thread]
+                                    : 0;
+}
+
+uint32_t tk_sim_order_own_fence(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block) {
+    return (is_of(s, thread, block) ? s->proxied : s->proxied_far)[thread];
+}
+
+uint32_t tk_sim_order_fenced_there(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block) {
+    return is_of(s, thread, block) ? s->proxied_there[thread]
+                                   : beyond(s, &s->beyond_there, thread, block);
+}
+
+// What the row knows lies behind a fence, in the memory of these blocks.
+static void fence_row(struct tk_sim_shadow *s, tk_sim_past *r, uint32_t blocks) {
+    uint32_t n = s->threads / s->nblock;
+    r->all_proxied |= blocks;
+    if (r->valid) {
+        make_proxies(s, r);
     }
-    s->proxies = true;
+    for (uint32_t b = 0; r->valid && b < s->nblock; b++) {
+        if (blocks >> b & 1) {
+            most_of(r->proxied + b * n, r->known + b * n, n);
+        }
+    }
+    for (uint32_t k = 0; r->valid && k < s->reaches.n; k++) {
+        tk_sim_reach to = s->reaches.at[k];
+        if (blocks >> to.block & 1) {
+            most_of(clocks_of(s, &r->beyond, k), r->known + (size_t)to.warp * TK_SIM_LANES,
+                    TK_SIM_LANES);
+        }
+    }
+    join_agents(s, &r->agent, &s->base);
+    for (uint32_t k = 0; k < r->agent.n && k < s->home.n; k++) {
+        if (blocks >> s->home.at[k] & 1) {
+            r->agent.at[k].proxied = r->agent.at[k].known;
+        }
+    }
+}
+
+void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes, bool own_memory) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t warp = w->number, blocks = own_memory ? 1u << w->block->rank : ~0u;
+    if (lanes == ~0u && !lanes_apart(s, warp)) {
+        fence_row(s, &s->warp[warp], blocks);
+    } else {
+        TK_SIM_EACH(l, lanes) {
+            fence_row(s, tk_sim_order_own_row(s, warp * TK_SIM_LANES + l), blocks);
+        }
+    }
+    s->proxies |= blocks;
     TK_SIM_EACH(l, lanes) {
-        s->proxied[warp * TK_SIM_LANES + l] = s->clock[warp * TK_SIM_LANES + l];
+        uint32_t thread = warp * TK_SIM_LANES + l;
+        s->proxied[thread] = s->clock[thread];
+        s->proxied_far[thread] = own_memory ? s->proxied_far[thread] : s->clock[thread];
     }
     tk_sim_order_tick(s, warp, lanes);
 }
@@ -331,11 +438,20 @@ bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m) {
 
 // ---- Copies that tell an mbarrier
 
+// An agent writes next to its mbarrier, or in the memory of its thread's block.
+static void set_home(struct tk_sim_shadow *s, uint32_t agent, uint32_t block) {
+    while (s->home.n <= agent) {
+        tk_vec_push(s->arena, &s->home, 0);
+    }
+    s->home.at[agent] = block;
+}
+
 tk_sim_done tk_sim_shadow_bulk(const tk_sim_cluster *c, uint32_t mbarrier) {
     struct tk_sim_shadow *s = c->shadow;
     while (s->bulk.n <= mbarrier) {
         tk_vec_push(s->arena, &s->bulk, 1);
     }
+    set_home(s, 2 * mbarrier, tk_sim_block_at(c, c->mbarrier.at[mbarrier].offset)->rank);
     return (tk_sim_done){2 * mbarrier, s->bulk.at[mbarrier]};
 }
 
@@ -343,6 +459,7 @@ tk_sim_done tk_sim_shadow_copies(const tk_sim_warp *w, uint32_t lane, uint64_t s
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t *copier = &s->copier[tk_sim_member(w, lane)];
     *copier = *copier ? *copier : 2 * s->copiers++ + 1;
+    set_home(s, *copier, w->block->rank);
     return (tk_sim_done){*copier, serial > UINT32_MAX ? UINT32_MAX : (uint32_t)serial};
 }
 

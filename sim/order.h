@@ -16,7 +16,9 @@
 //
 // Proxies. A copy of the async proxy must come after what threads have written, with a
 // fence.proxy.async between, by whomever: on the way from the one to the other. So a row also has
-// how far the clocks of the others lie behind such a fence.
+// how far the clocks of the others lie behind such a fence. One with .shared::cta is of the memory
+// of its thread's own block alone. What a thread did in its own block's memory is kept apart from
+// what it did elsewhere: the latter for each pair of a warp and a block that it reaches.
 #ifndef TK_SIM_ORDER_H
 #define TK_SIM_ORDER_H
 
@@ -28,14 +30,23 @@ typedef struct tk_sim_agent {
 
 typedef TK_VEC(tk_sim_agent) tk_sim_agents; // those beyond the end: 0
 
+typedef TK_VEC(uint32_t) tk_sim_clocks; // those beyond the end: 0
+
+// A warp that has written to the memory of another block than its own.
+typedef struct tk_sim_reach {
+    uint32_t warp, block;
+} tk_sim_reach;
+
 typedef struct tk_sim_past {
-    uint32_t *known;     // [threads]; NULL: not made yet
-    uint32_t *proxied;   // [threads]: of these, what lies behind a fence; NULL: not made yet
-    tk_sim_agents agent; // counts beside what `valid` says
-    bool valid;          // `known` is of this epoch; else nothing is known
-    bool proxies;        // `proxied` is, likewise
-    bool all_proxied;    // everything of earlier epochs lies behind a fence
-    uint32_t started;    // blocks, by rank; of rows of threads: see tk_sim_shadow
+    uint32_t *known;      // [threads]; NULL: not made yet
+    uint32_t *proxied;    // [threads]: of what they did in their own block's memory, what lies
+                          // behind a fence; NULL: not made yet
+    tk_sim_clocks beyond; // [reach][lane]: likewise, of what they did in that of another block
+    tk_sim_agents agent;  // counts beside what `valid` says
+    bool valid;           // `known` is of this epoch; else nothing is known
+    bool proxies;         // `proxied` is, likewise
+    uint32_t all_proxied; // blocks in whose memory all of earlier epochs lies behind a fence
+    uint32_t started;     // blocks, by rank; of rows of threads: see tk_sim_shadow
 } tk_sim_past;
 
 typedef struct tk_sim_flag {
@@ -51,6 +62,7 @@ typedef struct tk_sim_flag_word {
 struct tk_sim_shadow {
     tk_arena *arena;
     uint32_t nword, nwarp, threads, nblock;
+    uint32_t stride;       // from one block's memory to the next one's
     uint64_t epoch, first; // now; of this cluster
     // Memory: shadow.c.
     struct tk_sim_cell *word; // [nword]
@@ -69,11 +81,16 @@ struct tk_sim_shadow {
     tk_sim_agents base; // what all know of the agents since the last meeting
     uint32_t *started;  // [threads]: blocks that it knows to run, by rank
     // Proxies.
+    uint32_t *reach; // [warp][block]: the index of the pair + 1; 0: it has none
+    TK_VEC(tk_sim_reach) reaches;
+    tk_sim_clocks home;      // [agent]: the block in whose memory it writes
     uint32_t *proxied;       // [threads]: the clock at its last fence in this epoch; 0: none
-    bool proxies;            // there is a fence in this epoch
-    uint64_t last_proxied;   // the last epoch with one that is over; 0: none
-    uint32_t *proxied_there; // [threads]: how far clocks of that epoch were behind a fence at its
-                             // end; what was before that epoch is
+    uint32_t *proxied_far;   // [threads]: likewise, of fences that are of all blocks' memory
+    uint32_t proxies;        // blocks for whose memory there is a fence in this epoch
+    uint64_t *last_proxied;  // [block]: the last epoch with one that is over; 0: none
+    uint32_t *proxied_there; // [threads]: how far clocks of that epoch (of the thread's own block)
+                             // were behind a fence at its end; what was before that epoch is
+    tk_sim_clocks beyond_there; // [reach][lane]: likewise, of the epoch of that block
     // Words by which threads tell each other something, and pasts that are kept for later: flags.c.
     // A flag is an index into `flags` + 1; 0: none.
     tk_sim_flag_word *flag_word; // [flag_room], a hash table; flag_room is 0 or a power of 2
@@ -88,6 +105,7 @@ struct tk_sim_shadow {
 
 void tk_sim_order_begin(struct tk_sim_shadow *s); // of a cluster
 void tk_sim_order_clear(tk_sim_past *r);          // nothing is known
+void tk_sim_order_forget(tk_sim_past *r);         // nothing of threads is
 void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from);
 // What the thread knows; and the same as a row that is the thread's alone.
 const tk_sim_past *tk_sim_order_row(const struct tk_sim_shadow *s, uint32_t thread);
@@ -96,6 +114,17 @@ tk_sim_past *tk_sim_order_own_row(struct tk_sim_shadow *s, uint32_t thread);
 void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, tk_sim_past *to);
 void tk_sim_order_tick(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes);
 tk_sim_past *tk_sim_order_point(struct tk_sim_shadow *s, uint32_t point);
+// The warp has written to the memory of a block that is not its own.
+void tk_sim_order_reach(struct tk_sim_shadow *s, uint32_t warp, uint32_t block);
+static inline uint32_t tk_sim_order_block(const struct tk_sim_shadow *s, uint32_t warp) {
+    return warp / (s->nwarp / s->nblock);
+}
+// How far the clock of a thread is behind a fence for a block's memory: as a row knows, and by its
+// own fences; at the end of the last epoch with a fence for that memory.
+uint32_t tk_sim_order_fenced(const struct tk_sim_shadow *s, const tk_sim_past *r, uint32_t thread,
+                             uint32_t block);
+uint32_t tk_sim_order_own_fence(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block);
+uint32_t tk_sim_order_fenced_there(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block);
 static inline tk_sim_agent tk_sim_order_agent(const tk_sim_agents *a, uint32_t agent) {
     return agent < a->n ? a->at[agent] : (tk_sim_agent){0, 0};
 }

@@ -90,6 +90,7 @@ typedef struct tk_sim_item {
     const char *name;
     tk_sim_number number;
     int64_t plus; // SYMBOL + number
+    bool sum;     // that there is such a number
 } tk_sim_item;
 
 typedef enum tk_sim_operand_kind {

@@ -30,6 +30,7 @@ static void read_item(tk_sim_reader *r, tk_sim_item *out) {
         if (x.is_float) {
             tk_sim_refuse(r, "behind '%s+' stands an integer", out->name);
         }
+        out->sum = true;
         out->plus = (int64_t)x.bits;
     }
 }
@@ -372,6 +373,9 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
     tk_sim_arg a = {0, 0, TK_SIM_ARG_ADDRESS, 8, false, TK_SIM_GENERIC};
     if (x->negated || x->kind == TK_SIM_ITEM_SINK) {
         return misfit(f, "this is no address");
+    }
+    if (coordinates && x->sum) {
+        return misfit(f, "nothing is added to the address of a tensor map");
     }
     if (x->plus != (int32_t)x->plus) {
         bool narrow = y && y->kind == TK_SIM_SYMBOL_REG && tk_sim_types[y->type].bits == 32;

@@ -56,12 +56,16 @@ struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32
     s->nword = (bytes + 3) / 4;
     s->nwarp = nwarp;
     s->nblock = nblock;
+    s->stride = bytes / nblock;
     s->threads = nwarp * TK_SIM_LANES;
     s->word = TK_NEW_ARRAY(arena, cell, s->nword + 1);
     s->split = TK_NEW_ARRAY(arena, bool, s->nword + 1);
     s->clock = TK_NEW_ARRAY(arena, uint32_t, s->threads);
     s->proxied = TK_NEW_ARRAY(arena, uint32_t, s->threads);
+    s->proxied_far = TK_NEW_ARRAY(arena, uint32_t, s->threads);
     s->proxied_there = TK_NEW_ARRAY(arena, uint32_t, s->threads);
+    s->last_proxied = TK_NEW_ARRAY(arena, uint64_t, nblock);
+    s->reach = TK_NEW_ARRAY(arena, uint32_t, (size_t)nwarp * nblock);
     s->started = TK_NEW_ARRAY(arena, uint32_t, s->threads);
     s->copier = TK_NEW_ARRAY(arena, uint32_t, s->threads);
     s->lane = TK_NEW_ARRAY(arena, tk_sim_past, s->threads);
@@ -99,17 +103,24 @@ static uint32_t unordered(const struct tk_sim_shadow *s, const record *e, viewer
     return e->whole && not != e->lanes ? 0 : not ;
 }
 
-// Likewise those of a write by threads that no fence lies behind, on its way to the viewer.
-static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer v) {
+// The block in whose memory a byte lies.
+static uint32_t block_of(const struct tk_sim_shadow *s, uint32_t offset) {
+    return s->nblock == 1 ? 0 : offset / s->stride;
+}
+
+// Likewise those of a write by threads, in a block's memory, that no fence lies behind on its way
+// to the viewer.
+static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer v, uint32_t block) {
     if (e->agent) {
         return tk_sim_order_agent(&s->base, e->who).proxied < e->clock &&
                tk_sim_order_agent(&v.row->agent, e->who).proxied < e->clock;
     }
     uint32_t first = e->who * TK_SIM_LANES, not = 0;
     TK_SIM_EACH(l, e->lanes) {
-        uint32_t t = first + l, there = v.row->proxies ? v.row->proxied[t] : 0;
-        there = t == v.thread && s->proxied[t] > there ? s->proxied[t] : there;
-        not |= (uint32_t)(there < e->clock) << l;
+        uint32_t t = first + l;
+        bool own = t == v.thread && tk_sim_order_own_fence(s, t, block) >= e->clock;
+        bool behind = own || tk_sim_order_fenced(s, v.row, t, block) >= e->clock;
+        not |= (uint32_t)!behind << l;
     }
     return not ;
 }
@@ -160,13 +171,15 @@ static void copy_cell(struct tk_sim_shadow *s, cell *to, const cell *from) {
 }
 
 // A write of the cell's epoch, which is over, that no fence has come to lie behind.
-static bool stays_generic(const struct tk_sim_shadow *s, const cell *c, const record *e) {
-    if (!e->write || e->proxy || e->state == OLD || s->last_proxied > c->epoch) {
+static bool stays_generic(const struct tk_sim_shadow *s, const cell *c, const record *e,
+                          uint32_t block) {
+    uint64_t last = s->last_proxied[block];
+    if (!e->write || e->proxy || e->state == OLD || last > c->epoch) {
         return false;
     }
-    bool not = s->last_proxied < c->epoch;
+    bool not = last < c->epoch;
     TK_SIM_EACH(l, e->lanes) {
-        not = not || s->proxied_there[e->who * TK_SIM_LANES + l] < e->clock;
+        not = not || tk_sim_order_fenced_there(s, e->who * TK_SIM_LANES + l, block) < e->clock;
     }
     return not ;
 }
@@ -179,7 +192,7 @@ static bool stays(const struct tk_sim_shadow *s, const record *e) {
 }
 
 // The cell as it is in this epoch.
-static void refresh(const struct tk_sim_shadow *s, cell *c) {
+static void refresh(const struct tk_sim_shadow *s, cell *c, uint32_t offset) {
     if (c->epoch == s->epoch) {
         return;
     }
@@ -192,7 +205,7 @@ static void refresh(const struct tk_sim_shadow *s, cell *c) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < c->n; k++) {
         bool present = e[k].write && e[k].state == CURRENT;
-        if (!e[k].agent && stays_generic(s, c, &e[k])) {
+        if (!e[k].agent && stays_generic(s, c, &e[k], block_of(s, offset))) {
             c->generic = c->epoch;
             c->author = e[k].who * TK_SIM_LANES + (uint32_t)__builtin_ctz(e[k].lanes);
         }
@@ -209,7 +222,7 @@ static void refresh(const struct tk_sim_shadow *s, cell *c) {
 static cell *cell_at(struct tk_sim_shadow *s, uint32_t offset) {
     uint32_t word = offset / 4;
     cell *c = s->split[word] ? &s->byte[offset] : &s->word[word];
-    refresh(s, c);
+    refresh(s, c, offset);
     return c;
 }
 
@@ -271,16 +284,16 @@ static finding check_write(const struct tk_sim_shadow *s, cell *c, record me, vi
 }
 
 // What a copy of the async proxy must find behind a fence.
-static finding check_proxy(const struct tk_sim_shadow *s, cell *c, viewer v) {
-    if (c->generic && s->last_proxied <= c->generic && !v.row->all_proxied &&
-        !s->proxied[v.thread]) {
+static finding check_proxy(const struct tk_sim_shadow *s, cell *c, viewer v, uint32_t block) {
+    if (c->generic && s->last_proxied[block] <= c->generic && !(v.row->all_proxied >> block & 1) &&
+        !tk_sim_order_own_fence(s, v.thread, block)) {
         record author = {.who = c->author / TK_SIM_LANES};
         return found("proxy", &author, 1u << c->author % TK_SIM_LANES);
     }
     const record *e = records(c);
     for (uint32_t k = 0; k < c->n; k++) {
         bool generic = e[k].write && !e[k].proxy && e[k].state != OLD;
-        uint32_t not = generic ? unfenced(s, &e[k], v) : 0;
+        uint32_t not = generic ? unfenced(s, &e[k], v, block) : 0;
         if (not ) {
             return found("proxy", &e[k], not );
         }
@@ -416,16 +429,17 @@ bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t of
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t thread = tk_sim_member(w, lane);
     viewer v = {tk_sim_order_row(s, thread), thread};
-    return !check_proxy(s, cell_at(s, offset), v).what;
+    return !check_proxy(s, cell_at(s, offset), v, block_of(s, offset)).what;
 }
 
 // The same for all bytes of an access; false after a fault.
 static bool behind_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
     struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t thread = tk_sim_member(w, lane);
+    uint32_t thread = tk_sim_member(w, lane), block = block_of(s, offset);
     for (uint32_t at = offset; at < offset + bytes; at += step(s, at)) {
-        finding f = check_proxy(s, cell_at(s, at), (viewer){tk_sim_order_row(s, thread), thread});
+        viewer v = {tk_sim_order_row(s, thread), thread};
+        finding f = check_proxy(s, cell_at(s, at), v, block);
         if (f.what) {
             report(w, i, lane, at, access, &f);
             return false;
@@ -445,7 +459,12 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
                     UINT32_MAX - 1);
         return false;
     }
-    s->crossed = s->crossed || tk_sim_block_at(w->cluster, offset) != w->block;
+    if (block_of(s, offset) != w->block->rank) {
+        s->crossed = true;
+        if (access != TK_SIM_READ) {
+            tk_sim_order_reach(s, w->number, block_of(s, offset));
+        }
+    }
     for (uint32_t at = offset, end = offset + bytes; at < end; at += step(s, at)) {
         if (at % 4 || end - at < 4) {
             split(s, at / 4);

@@ -51,6 +51,8 @@ static const char *const taken[] = {
     "{.reg.b32 a,b;.reg.b16 h<3>;mov.b32 a,%r1;}",
     "mov.u32%r1,5;",
     "{.local.b32 z[4];mov.u64%d1,z;}",
+    // Tensor copies
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {%r1, 5+4}], [%r4];",
     // Lists
     "{.reg .f16x2 a; .reg .f32 b; st.global.v4.b32 [gv], {a, %r1, %r2, b};}",
     "{.reg .f32 a; mov.b64 %d1, {a, %r1};}",
@@ -179,6 +181,8 @@ static const char *const taken[] = {
 };
 
 static const char *const refused[] = {
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1+128, {%r1, %r2}], [%r4];",
+    "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1+0, {%r1}], [%r4];",
     "ld.release.gpu.global.b32 %r1, [gv];",
     "ld.acquire.global.b32 %r1, [gv];",
     "ld.relaxed.shared.b32 %r1, [sv];",

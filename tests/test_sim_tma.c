@@ -563,7 +563,8 @@ Test(sim_tma, faults_of_loads) {
           "waits at an mbarrier");
     fault(INIT EXPECT FORM "[%r1+64], [%map, {0, 0}], [%r2];" WAIT, "misaligned",
           "no multiple of 128");
-    fault(INIT EXPECT FORM "[%r1], [%map+32, {0, 0}], [%r2];" WAIT, "misaligned", "64 bytes");
+    fault(INIT EXPECT "add.s64 %map, %map, 32;" FORM "[%r1], [%map, {0, 0}], [%r2];" WAIT,
+          "misaligned", "64 bytes");
     fault("prefetch.tensormap [%map]; prefetch.param.tensormap [map_];", "illegal-instruction",
           "a GPU refuses it");
     fault(INIT EXPECT FORM "[%r1], [%map, {4, 0}], [%r2];" WAIT, "misaligned",
