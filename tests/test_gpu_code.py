@@ -38,7 +38,11 @@ KERNELS = [
     ("matmul", "matmul_batched", "-D T=bf16 -D BM=128 -D BN=64 --given a --given bt", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_split_k", "-D T=f16 -D BN=64 --given a --given b", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_split_k_sum", "-D A=f32 -D O=f16 --dim N=512", {VECTORS, NO_FMA}),
-    ("attention", "causal_attention", "-D T=f16 -D D=64", {BOUNDED, REDUCES, VECTOR_LOADS}),
+    ("attention", "causal_attention", "-D T=f16 -D D=64 -D BM=64 -D BN=64", {BOUNDED, HARDWARE_EXP, REDUCES, VECTOR_LOADS}),
+    ("attention", "causal_attention", "-D T=bf16 -D D=128 --dim B=4 --dim H=16 --dim M=4096 --dim N=4096",
+     {BOUNDED, HARDWARE_EXP, REDUCES, VECTOR_LOADS}),
+    ("attention", "attention", "-D T=f16 -D D=256 --dim B=4 --dim H=16 --dim M=4096 --dim N=4096",
+     {BOUNDED, HARDWARE_EXP, REDUCES, VECTOR_LOADS}),
     ("attention", "attention", "-D T=f32 -D D=64 --given lse", {BOUNDED, REDUCES, VECTOR_LOADS}),
     ("cross_entropy", "cross_entropy", "-D T=f32 --dim N=1024", {BOUNDED, REDUCES, VECTOR_LOADS}),
     ("activation", "activation", "-D T=f32 -D f=gelu", {BOUNDED, VECTORS}),
@@ -67,7 +71,7 @@ BARRIERS = {
     ("layernorm", "-D T=f32 --dim N=4096 --given w --given b"): 3,
     ("layernorm", "-D T=f16 -D W=f32 --dim N=20000"): 9,  # none in the loop over whole tiles
     ("matmul", "-D T=f16 -D BM=64 -D BN=64 --given bias"): 4,
-    ("causal_attention", "-D T=f16 -D D=64"): 7,
+    ("causal_attention", "-D T=f16 -D D=64 -D BM=64 -D BN=64"): 7,
     ("cross_entropy", "-D T=f32 --dim N=1024"): 2,
     ("transpose_matrix", "-D T=f32"): 1,
     ("cumsum_rows", "-D T=f32 --dim N=1000"): 3,
@@ -557,7 +561,7 @@ def kept_operands(ptx):
 
 def check_operands():
     for kernel in ("attention", "causal_attention"):
-        for size in "-D D=16 -D BN=16", "-D D=64", "-D D=128", "-D D=128 -D BM=128 -D BN=128":
+        for size in "-D D=16 -D BM=64 -D BN=16", "-D D=64 -D BM=64 -D BN=64", "-D D=128 -D BM=64 -D BN=64", "-D D=128 -D BM=128 -D BN=128":
             for promise in "--mapped", "--contiguous":
                 words = ["std/attention.tk", "--kernel", kernel, "-D", "T=bf16", *size.split(), "--arch", "sm_90a", promise]
                 found, wrong = kept_operands(tkc(*words, "--emit=ptx")[0])

@@ -285,6 +285,49 @@ def shifted(bias, by):
     return np.concatenate([np.zeros((bias.shape[0], by, bias.shape[2]), np.float32), bias], axis=1)
 
 
+WINDOW = """import "std/attention.tk";
+const BEFORE = 20;
+fn near(b: i32, h: i32, q: i32, k: i32) -> bool { return q >= k && q - k < BEFORE; }
+fn near_from(zero: i32, b: i32, h: i32, q: i32, p: i32) -> i32 { return q - (BEFORE - 1); }
+kernel window = attention(mask = near, from = near_from, to = causal_to);
+fn head_from(zero: i32, b: i32, h: i32, q: i32, p: i32) -> i32 { return 30 * h - 10; }
+fn head_to(n: i32, b: i32, h: i32, q: i32, p: i32) -> i32 { return n + 20 - 40 * h; }
+fn of_head(b: i32, h: i32, q: i32, k: i32) -> bool { return k >= 30 * h - 10 && k < 110 - 40 * h; }
+kernel by_head = attention(mask = of_head, from = head_from, to = head_to);
+"""
+
+
+@test(*[(dtype, M, N, tile) for dtype in FLOATS for M, N in ((90, 90), (33, 150), (150, 33), (1, 70)) for tile in (16, 64)])
+def test_attention_ranges_of_keys(dtype, M, N, tile):
+    # Keys that no query of a block sees are passed over: those behind the last, before the first, and all of them.
+    judge_attention(kernel(WINDOW, "window", BM=tile, BN=tile), dtype, 1, 2, 1, M, N, 16, mask=lambda b, h, q, k: (q >= k) & (q - k < 20))
+
+
+@test(*[(dtype, BN) for dtype in FLOATS for BN in (16, 64)])
+def test_attention_ranges_by_head(dtype, BN):
+    # From before the first key to behind the last, some, none: the first lies behind the last.
+    judge_attention(kernel(WINDOW, "by_head", BM=64, BN=BN), dtype, 2, 4, 2, 70, 90, 16,
+                    mask=lambda b, h, q, k: (k >= 30 * h - 10) & (k < 110 - 40 * h) & (q == q))
+
+
+@test(*[(dtype, D, name) for dtype in ("f16", "bf16") for D in (64, 128) for name in ("attention", "causal_attention", "window")])
+def test_attention_large_tiles(dtype, D, name):
+    # The tiles of long rows, at their edges and inside.
+    masks = {"attention": None, "causal_attention": causal, "window": lambda b, h, q, k: (q >= k) & (q - k < 20)}
+    source = WINDOW if name == "window" else ATTENTION
+    judge_attention(kernel(source, name, BM=128, BN=128), dtype, 1, 2, 1, 300, 420, D, mask=masks[name])
+
+
+@test("f16", "bf16")
+def test_attention_greatest_scores(dtype):
+    # A score of 2^127 or more is no number here, and no zero; less is as ever.
+    for scale, fine in ((2.0 ** 100, True), (2.0 ** 126, False)):
+        ones = np.ones((1, 1, 16, 16))
+        o = Out((1, 1, 16, 16), dtype)
+        launch(kernel(ATTENTION, "attention", BM=16, BN=16), q=In(ones, dtype), k=In(ones, dtype), v=In(ones, dtype), o=o, scale=scale)
+        assert (o.f64() == 1).all() if fine else np.isnan(o.f64()).all()
+
+
 @test(*FLOATS)
 def test_attention_hidden_rows(dtype):
     # Rows that see no key give zeros and lse = -inf, and leave the others as they are; as a mask, and as -inf scores.
