@@ -108,6 +108,9 @@ void tk_exec_emit_ring(tk_planner *p) {
 }
 
 void tk_exec_emit_fetch(tk_planner *p) {
+    if (p->op->at.how == TK_HOW_BEGIN) {
+        return;
+    }
     const tk_vid ring = p->op->opnd[p->op->nopnd - 1];
     const tk_type *t = tk_plan_type(p, ring);
     tk_place x = tk_place_of(t->dtype, t->rank, t->dim);

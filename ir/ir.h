@@ -90,8 +90,11 @@ typedef enum {
 
 // How a tile gets into a ring.
 typedef enum {
-    TK_HOW_ASYNC,  // each thread begins copies of up to 16 bytes, which go on by themselves
-    TK_HOW_TENSOR, // one thread begins tensor copies
+    TK_HOW_ASYNC,     // each thread begins copies of up to 16 bytes, which go on by themselves
+    TK_HOW_TENSOR,    // one thread begins tensor copies
+    TK_HOW_REGISTERS, // each thread loads what it brings, and stores it
+    TK_HOW_BEGIN,     // brings nothing: of the fetch by registers that follows, of the same tile,
+                      // the first loads may begin
 } tk_how;
 
 // What multiplies matrices: each thread for itself, a warp together, four warps together.

@@ -134,6 +134,25 @@ static bool staged(tk_verifier *v, const tk_type *view) {
                      "%lld rows in a tile of %lld elements", (long long)rows, (long long)n));
 }
 
+typedef struct into {
+    tk_vid ring;
+    bool by_registers;
+} into;
+
+static void find_fetch(void *user, tk_op *op) {
+    into *s = user;
+    s->by_registers =
+        s->by_registers || (op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS &&
+                            op->opnd[op->nopnd - 1] == s->ring);
+}
+
+// A `begin` is one of a fetch through registers.
+static bool begins(tk_verifier *v) {
+    into s = {v->op->opnd[v->op->nopnd - 1], false};
+    tk_func_walk((tk_func *)(uintptr_t)v->f, find_fetch, &s); // changes nothing
+    return tk_vneed(v, s.by_registers, "no fetch through registers follows");
+}
+
 // The ring stands where the value of a store does.
 static bool fetch(tk_verifier *v, const tk_type *tensor) {
     const tk_op *op = v->op, *ring = tk_value_def(v->f, op->opnd[op->nopnd - 1]);
@@ -144,7 +163,8 @@ static bool fetch(tk_verifier *v, const tk_type *tensor) {
     }
     return tk_vneed(v, ring && ring->code == TK_OP_RING, "the last operand is no ring") &&
            tk_vneed(v, !ring->at.cluster || op->at.how == TK_HOW_TENSOR,
-                    "a cluster fills the ring, by tensor copies alone");
+                    "a cluster fills the ring, by tensor copies alone") &&
+           (op->at.how != TK_HOW_BEGIN || begins(v));
 }
 
 // Above the tile level; the pairs, verify_hold.c.

@@ -127,6 +127,12 @@ static bool side(tk_verifier *v, const tk_region *r, bool fetches) {
     return true;
 }
 
+static void find_loads(void *user, tk_op *op) {
+    bool *found = user;
+    *found = *found || (op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS);
+}
+
+// What comes through registers is dealt out to a power of two.
 static bool partition(tk_verifier *v) {
     enum { MOST_WARPS = 28 };
     const tk_op *op = v->op;
@@ -137,9 +143,12 @@ static bool partition(tk_verifier *v) {
             return false;
         }
     }
+    bool loads = false;
+    tk_op_walk((tk_op *)(uintptr_t)op, find_loads, &loads); // changes nothing
+    const int64_t n = op->at.producers;
     return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
-           tk_vneed(v, op->at.producers > 0 && op->at.producers <= MOST_WARPS, "%lld producers",
-                    (long long)op->at.producers);
+           tk_vneed(v, n > 0 && n <= MOST_WARPS && !(loads && (n & (n - 1))), "%lld producers",
+                    (long long)n);
 }
 
 // Everything but rings stands in it, so that each program does all of its work there.

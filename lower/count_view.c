@@ -135,9 +135,8 @@ static void fill(view *v, uint32_t reg, uint32_t warp, group *g) {
     }
 }
 
-// What threads copy into a ring: what is outside is nothing but written as 0, in the same request.
-static void count_fetch(view *v, const group *g, uint32_t reg, uint32_t warp) {
-    const unsigned n = v->p->vec;
+// What threads of those in the mask put into a ring, n elements at once.
+static void count_stored(view *v, unsigned n, uint32_t reg, uint32_t warp, uint32_t of) {
     const tk_layout places =
         tk_layout_places(v->l, tk_value_layout(v->s->f, tk_view_value(v->s->f, v->op)));
     const tk_op *ring = tk_value_def(v->s->f, tk_view_value(v->s->f, v->op));
@@ -148,8 +147,54 @@ static void count_fetch(view *v, const group *g, uint32_t reg, uint32_t warp) {
         at[lane] = base + (uint64_t)tk_layout_eval(&places, reg, lane, warp) * v->bytes;
         mask |= (uint32_t)(!(lane & v->lane_copies) && !(warp & v->warp_copies)) << lane;
     }
-    tk_count_sectors(&v->out.of, g->in[0], g->at[0], v->bytes * n);
+    mask &= of;
     tk_count_wavefronts(&v->out.shared, mask, at, v->bytes * n, false);
+}
+
+// What threads copy into a ring: what is outside is nothing but written as 0, in the same request.
+static void count_fetch(view *v, const group *g, uint32_t reg, uint32_t warp) {
+    const unsigned n = v->p->vec;
+    tk_count_sectors(&v->out.of, g->in[0], g->at[0], v->bytes * n);
+    count_stored(v, n, reg, warp, UINT32_MAX);
+}
+
+// A chunk of each lane that is loaded into registers (ring.h): the 16 bytes that it begins in and
+// those that it ends in, or its elements where these are not all inside of the tensor; and its
+// store. Of a whole tile all are read. The tensor is taken to begin at a multiple of 16 bytes.
+static void count_registers(view *v, uint32_t reg, uint32_t warp, uint64_t end, bool whole) {
+    enum { PIECE = TK_FETCH_BYTES };
+    const unsigned n = tk_fetch_chunk(v->s->f, v->op);
+    const bool pieces = tk_fetch_in_pieces(v->x, v->op);
+    uint64_t at[MOST_VECTOR][LANES], piece[2][LANES];
+    uint32_t in[MOST_VECTOR] = {0}, read[2] = {0}, apart = 0;
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        const bool owned = !(lane & v->lane_copies) && !(warp & v->warp_copies);
+        for (unsigned i = 0; i < n; i++) {
+            const uint32_t e = tk_layout_eval(v->l, reg + i, lane, warp);
+            const bool some = owned && accessed(v, e, &at[i][lane]);
+            in[i] |= (uint32_t)some << lane;
+            v->out.bytes += some ? v->bytes : 0;
+            const unsigned second = at[i][lane] / PIECE != at[0][lane] / PIECE;
+            read[second] |= (uint32_t)some << lane;
+        }
+        read[0] |= (uint32_t)(whole && owned) << lane;
+        read[1] |= (uint32_t)(whole && owned) << lane;
+        for (unsigned k = 0; k < 2 && pieces; k++) {
+            piece[k][lane] = (at[0][lane] / PIECE + k) * PIECE;
+            if (read[k] >> lane & 1 && piece[k][lane] + PIECE > end) {
+                read[k] &= ~(1U << lane);
+                apart |= 1U << lane;
+            }
+        }
+    }
+    for (unsigned k = 0; k < 2 && pieces; k++) {
+        tk_count_sectors(&v->out.of, read[k], piece[k], PIECE);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        tk_count_sectors(&v->out.of, pieces ? in[i] & apart : in[i], at[i], v->bytes);
+        count_stored(v, 1, reg + i, warp, in[i] & apart);
+    }
+    count_stored(v, n, reg, warp, UINT32_MAX);
 }
 
 static void count_group(view *v, const group *g) {
@@ -158,6 +203,38 @@ static void count_group(view *v, const group *g) {
     for (unsigned i = 0; i < n && n > 1; i++) {
         tk_count_sectors(&v->out.of, g->in[i] & ~g->at_once, g->at[i], v->bytes);
     }
+}
+
+// The byte behind the tensor's last; where its sizes are not known, none.
+static uint64_t end_of(const view *v) {
+    uint64_t end = v->bytes;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        const int64_t size = tk_sample_size(v->s, v->param, d);
+        if (size < 0) {
+            return UINT64_MAX;
+        }
+        end += (uint64_t)(size - 1) * v->stride[d];
+    }
+    return end;
+}
+
+// Whether the tile and the 16 bytes around it are inside of the tensor, and a warp's chunks begin
+// alike there: then nothing is tested.
+static bool is_whole(view *v, uint64_t end) {
+    enum { PIECE = TK_FETCH_BYTES };
+    uint64_t at, most = 0;
+    if (!tk_fetch_in_pieces(v->x, v->op) || !tk_fetch_alike(v->l, v->bytes)) {
+        return false;
+    }
+    const uint32_t n = 1U << tk_layout_bits(v->l);
+    for (uint32_t e = 0; e < n; e += n - 1) { // the furthest corners
+        if (!accessed(v, e, &at)) {
+            return false;
+        }
+        most = at > most ? at : most;
+    }
+    most -= most >= PIECE ? PIECE - v->bytes : 0;
+    return most / PIECE * PIECE + 2 * PIECE <= end;
 }
 
 static void enumerate(view *v) {
@@ -191,18 +268,52 @@ static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_vi
     return v;
 }
 
+static bool tile_is_whole(tk_sample *s, const tk_axis *x, const tk_op *op) {
+    const tk_view_plan p = tk_view_plan_of(x, op, tk_fetch_threads(x, op));
+    view v = view_of(s, x, op, &p);
+    return is_whole(&v, end_of(&v));
+}
+
+// Of all tiles of a stream.
+static bool all_whole(view *v) {
+    bool whole = is_whole(v, end_of(v));
+    for (const tk_op *op = v->op; whole && tk_fetch_joins(v->x, op);) {
+        op = op->prev;
+        whole = tile_is_whole(v->s, v->x, op);
+    }
+    for (const tk_op *op = v->op->next; whole && op && tk_fetch_joins(v->x, op); op = op->next) {
+        whole = tile_is_whole(v->s, v->x, op);
+    }
+    return whole;
+}
+
+static void enumerate_registers(view *v) {
+    const unsigned n = tk_fetch_chunk(v->s->f, v->op), warps = tk_fetch_warps(v->s->f, v->op);
+    const uint64_t end = end_of(v);
+    const bool whole = all_whole(v);
+    for (uint32_t w = 0; w < warps; w++) {
+        for (uint32_t r = 0; r < 1U << v->l->regs; r += n) {
+            count_registers(v, r, w, end, whole);
+        }
+    }
+}
+
 tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
                             const tk_target *target) {
     view v = view_of(s, x, op, p);
     v.target = target;
     if (op->at.staged) {
         tk_count_staged(&v);
+    } else if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS) {
+        enumerate_registers(&v);
     } else {
         enumerate(&v);
     }
     if (op->code == TK_OP_FETCH) { // boxes count with what they have outside
         const uint64_t tile = (uint64_t)tk_type_elems(tk_view_type(s->f, op)) * v.bytes;
-        v.out.async = op->at.how == TK_HOW_TENSOR ? tile : v.out.bytes;
+        v.out.async = op->at.how == TK_HOW_TENSOR  ? tile
+                      : op->at.how == TK_HOW_ASYNC ? v.out.bytes
+                                                   : 0;
     }
     return v.out;
 }

@@ -7,11 +7,9 @@
 // needs: pad, chunk: it counts the bytes of tiles as they will be; licm, dce
 // when not: nothing asks for it and no matrix unit takes the tile. What is asked for by `pipeline`
 //           and cannot be is an error: loops that do not rise by a constant; tensors that may be
-//           written; places that depend on what the loop computes or that are no multiple of 4
-//           bytes in a row; loads in branches; more shared memory than there is. But where it is
-//           the caller's tensors of which no thread can copy 4 bytes at once, they are loaded in
-//           their iteration, and a note says so. By rule and by `@stages` also: masks, other values
-//           outside than 0.
+//           written; places that depend on what the loop computes; loads in branches; more shared
+//           memory than there is. By rule and by `@stages` also: masks, other values outside than
+//           0.
 //
 // What a mask leaves out, and what is outside the tensor where another value than 0 stands for it,
 // is fetched like the rest and replaced when the tile is taken.
@@ -43,7 +41,7 @@ typedef struct ringer {
     const tk_axis *x;
     unsigned log_warps;
     op_list loops;
-    bool staged, given;  // `@stages` was kept by a loop; but for the caller's tensors it would be
+    bool staged;         // `@stages` was kept by a loop
     const char *why;     // the first reason why it is not
     const tk_op *why_at; // where
 } ringer;
@@ -59,6 +57,7 @@ typedef struct job {
     const char *slower[16];  // why not by tensor copies
     const char *through[16]; // why a matrix unit does not take it from there; NULL: no matter
     uint64_t dropped;        // bytes of the tiles of those that are not loaded ahead after all
+    const char *place[16];   // why not by copies of threads either; NULL: so, or better
     int64_t slots, step;
     tk_dtype index; // its type
     bool asked;     // by `pipeline`
@@ -164,14 +163,17 @@ static void note_missed(const job *j, const tk_op *load, const char *why) {
 
 static void note_done(const job *j, uint32_t i) {
     const tk_op *load = j->loads.at[i];
-    const char *slower = j->slower[i];
+    const char *slower = j->slower[i], *place = j->place[i];
     tk_module *m = j->s->c->m;
     const bool said = slower && j->s->c->target && j->s->c->target->bulk;
     tk_note_rec *r =
         tk_note_add(&m->notes, "ring", "ahead", tk_loc_span(m, load->loc), TK_NOTE_DONE,
-                    "'%s' is loaded ahead through shared memory, by %s%s%s%s", name_of(j, load),
-                    slower ? "copies of its threads" : "tensor copies of one thread",
+                    "'%s' is loaded ahead through shared memory, by %s%s%s%s%s%s", name_of(j, load),
+                    place    ? "loads of its threads into registers"
+                    : slower ? "copies of its threads"
+                             : "tensor copies of one thread",
                     said ? "; not by tensor copies: " : "", said ? slower : "",
+                    place ? "; not by copies of threads: " : "", place ? place : "",
                     load->at.masked ? "; with what its mask leaves out" : "");
     tk_note_number_add(&m->notes, r, "tiles", (double)j->slots);
 }
@@ -260,7 +262,7 @@ static void collect(job *j) {
         const char *why = why_not(j, op);
         why = !why && j->loads.n == MOST_LOADS ? "there are too many loads" : why;
         const ringer *s = j->s;
-        why = !why && j->asked ? tk_place_why_not(s->x, op) : why;
+        why = why ? why : tk_place_why_not(s->x, op);
         const char *slower = tk_boxes_why_not(s->x, s->c->target, op, s->log_warps);
         const char *place = why || !slower ? NULL : tk_fetch_why_not(s->x, op, s->log_warps);
         if (through && (why || slower)) {
@@ -270,13 +272,11 @@ static void collect(job *j) {
         } else if (why) {
             note_missed(j, op, why);
             excuse(j, op, why);
-        } else if (place) {
-            note_missed(j, op, place);
-            j->s->given = j->s->given || j->staged;
         } else {
-            j->how[j->loads.n] = slower ? TK_HOW_ASYNC : TK_HOW_TENSOR;
+            j->how[j->loads.n] = place ? TK_HOW_REGISTERS : slower ? TK_HOW_ASYNC : TK_HOW_TENSOR;
             j->slower[j->loads.n] = slower;
             j->through[j->loads.n] = through;
+            j->place[j->loads.n] = place;
             tk_vec_push(j->s->c->scratch, &j->loads, op);
         }
     }
@@ -462,26 +462,46 @@ static tk_op *region_of_if(job *j, tk_op *before, tk_vid condition) {
     return op->reg[0]->last;
 }
 
-// If the condition holds: the tiles of the iteration of index `from` + `by`.
-static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_vid by) {
-    tk_func *f = j->s->f;
+// Which fetches stand at a place: all; in the loop's beginning and at its end.
+typedef enum { WHOLE, BEGINNING, END } part;
+
+static bool stands(tk_how how, part p) { return p != END || how == TK_HOW_REGISTERS; }
+
+static void fetch_one(job *j, tk_op *end, uint32_t i, const tk_vid *opnd, part p) {
+    const tk_op *load = j->loads.at[i];
+    const uint32_t n = 1U + tk_value_type(j->s->f, load->opnd[0])->rank;
+    tk_op *op = tk_op_new(j->s->f, TK_OP_FETCH, load->loc, n + 1, opnd, 0, NULL, 0);
+    memcpy(op->at.index, load->at.index, sizeof op->at.index);
+    op->at.how = p == BEGINNING && j->how[i] == TK_HOW_REGISTERS ? TK_HOW_BEGIN : j->how[i];
+    tk_op_insert_before(end, op);
+}
+
+// If the condition holds: the tiles of the iteration of index `from` + `by`. Those that come
+// through registers stand together behind the others: they are brought as one stream
+// (ptx/llvm_ring_registers.c).
+static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_vid by, part p) {
     tk_op *end = region_of_if(j, before, condition);
     tk_vmap map = {.arena = j->s->c->scratch};
+    tk_vid *opnd[MOST_LOADS];
     tk_vmap_set(&map, j->loop->reg[0]->args.at[0],
                 tk_maker_two(&j->make, end, TK_OP_ADD, from, by));
     for (uint32_t i = 0; i < j->loads.n; i++) {
         const tk_op *load = j->loads.at[i];
-        const uint32_t n = 1U + tk_value_type(f, load->opnd[0])->rank;
-        tk_vid *opnd = TK_NEW_ARRAY(j->s->c->scratch, tk_vid, n + 1);
-        opnd[0] = load->opnd[0];
-        for (uint32_t d = 1; d < n; d++) {
-            opnd[d] = again(j, end, &map, load->opnd[d]);
+        const uint32_t n = 1U + tk_value_type(j->s->f, load->opnd[0])->rank;
+        opnd[i] = TK_NEW_ARRAY(j->s->c->scratch, tk_vid, n + 1);
+        opnd[i][0] = load->opnd[0];
+        for (uint32_t d = 1; d < n && stands(j->how[i], p); d++) {
+            opnd[i][d] = again(j, end, &map, load->opnd[d]);
         }
-        opnd[n] = j->ring[i];
-        tk_op *op = tk_op_new(f, TK_OP_FETCH, load->loc, n + 1, opnd, 0, NULL, 0);
-        memcpy(op->at.index, load->at.index, sizeof op->at.index);
-        op->at.how = j->how[i];
-        tk_op_insert_before(end, op);
+        opnd[i][n] = j->ring[i];
+        if (j->how[i] != TK_HOW_REGISTERS && stands(j->how[i], p)) {
+            fetch_one(j, end, i, opnd[i], p);
+        }
+    }
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        if (j->how[i] == TK_HOW_REGISTERS) {
+            fetch_one(j, end, i, opnd[i], p);
+        }
     }
 }
 
@@ -490,14 +510,14 @@ static void fetch_all(job *j, tk_op *before, tk_vid condition, tk_vid from, tk_v
 static tk_op *place_of_rings(const job *j) {
     tk_op *top = j->loop;
     const tk_kernel_attrs *at = &j->s->c->m->attrs;
-    bool tensor = j->s->c->target->wgmma || at->producers || at->consumers;
+    bool apart = j->s->c->target->wgmma || at->producers || at->consumers;
     for (uint32_t i = 0; i < j->loads.n; i++) {
-        tensor = tensor && !j->slower[i];
+        apart = apart && j->how[i] != TK_HOW_ASYNC;
     }
     while (top->in->owner) {
         top = top->in->owner;
     }
-    return tensor ? j->s->f->body->first : top;
+    return apart ? j->s->f->body->first : top;
 }
 
 static void rings(job *j) {
@@ -535,7 +555,7 @@ static void prologue(job *j) {
                                    tk_maker_number(&j->make, end, j->index, j->step));
     tk_vid condition = reaches(j, end, j->loop->opnd[0], by);
     condition = tk_maker_two(&j->make, end, TK_OP_AND, some, condition);
-    fetch_all(j, end, condition, j->loop->opnd[0], by);
+    fetch_all(j, end, condition, j->loop->opnd[0], by, WHOLE);
 }
 
 static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
@@ -592,7 +612,15 @@ static void apply(job *j) {
     rings(j);
     prologue(j);
     const tk_vid by = tk_maker_number(&j->make, first, j->index, j->step * (j->slots - 1));
-    fetch_all(j, first, reaches(j, first, index, by), index, by);
+    const tk_vid more = reaches(j, first, index, by);
+    bool waits = false;
+    fetch_all(j, first, more, index, by, BEGINNING);
+    for (uint32_t i = 0; i < j->loads.n; i++) {
+        waits = waits || j->how[i] == TK_HOW_REGISTERS;
+    }
+    if (waits) {
+        fetch_all(j, j->loop->reg[0]->last, more, index, by, END);
+    }
     for (uint32_t i = 0; i < j->loads.n; i++) {
         take(j, j->loads.at[i], j->ring[i]);
         note_done(j, i);
@@ -618,6 +646,7 @@ static bool drop_through(job *j) {
         j->loads.at[n] = j->loads.at[i];
         j->how[n] = j->how[i];
         j->slower[n] = j->slower[i];
+        j->place[n] = j->place[i];
         j->through[n++] = NULL;
     }
     const bool any = n < j->loads.n;
@@ -700,7 +729,7 @@ static void judge(ringer *s, tk_op *loop) {
 static void judge_stages(const ringer *s) {
     tk_pass_ctx *c = s->c;
     const tk_kernel_attrs *at = &c->m->attrs;
-    if (at->stages <= 1 || s->staged || s->given || c->diags->errors > 0) {
+    if (at->stages <= 1 || s->staged || c->diags->errors > 0) {
         return;
     }
     tk_diag *d = tk_gpu_refuse_attr(

@@ -2,19 +2,25 @@
 // Pass specialize: warps of their own bring the tiles of rings, the others work on them.
 //
 // in:    staged level
-// out:   where tensor copies fill all rings: behind the rings a `partition`, in whose first region
-//        are the fetches with the control flow and the numbers that they need, in whose second all
-//        else
+// out:   where tensor copies or loads through registers fill all rings: behind the rings a
+//        `partition`, in whose first region are the fetches with the control flow and the numbers
+//        that they need, in whose second all else
 // keeps: every value, bit for bit
 // needs: barrier
-// when not: the target has no such copies; nothing multiplies by warpgroups, which are what waits
-//           else; what is fetched depends on what the program computes. Where `@specialize` asks
-//           for it, multiplying does not matter, and what is in the way is an error, but for what
-//           the caller promises of its tensors, and what is kept for debugging
+// when not: the target has no tensor copies; nothing multiplies by warpgroups, which are what waits
+//           else; a tile is fetched by copies of all threads; what is fetched depends on what the
+//           program computes. Where `@specialize` asks for it, multiplying does not matter, and
+//           what is in the way is an error, but for what the caller promises of its tensors, and
+//           what is kept for debugging
+//
+// Tensor copies need one thread. What comes through registers needs threads that have much on its
+// way and shift it: eight warps, or four where the sums of a product take so many registers that
+// the launch has no room for more threads. These have their registers from those that multiply.
 //
 // What is fetched depends on indices alone, so both sides can run the same loops, each at its pace:
 // rings keep them together. Numbers that both need are computed by both.
 #include "lower/lower.h"
+#include "lower/ring.h"
 #include "lower/units.h"
 
 #include "ir/pass_util.h"
@@ -27,7 +33,7 @@ typedef struct specializer {
     tk_func *f;
     tk_vmap map; // from values of one side to those of the other
     tk_op *last; // ring of the body
-    uint32_t fetches, by_tensor, rings, products;
+    uint32_t fetches, by_tensor, by_registers, rings, products;
     int64_t producers;   // warps
     bool asked, excused; // by `@specialize`; it need not be kept
     const char *why;
@@ -37,8 +43,11 @@ typedef struct specializer {
 
 static void survey(void *user, tk_op *op) {
     specializer *s = user;
-    s->fetches += op->code == TK_OP_FETCH;
-    s->by_tensor += op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR;
+    if (op->code == TK_OP_FETCH && op->at.how != TK_HOW_BEGIN) {
+        s->fetches++;
+        s->by_tensor += op->at.how == TK_HOW_TENSOR;
+        s->by_registers += op->at.how == TK_HOW_REGISTERS;
+    }
     s->products += op->code == TK_OP_DOT && op->at.unit == TK_UNIT_WGMMA;
     s->rings += op->code == TK_OP_RING;
     s->last = op->code == TK_OP_RING ? op : s->last;
@@ -75,11 +84,23 @@ static bool by_promises(const specializer *s) {
     return s->c->target->bulk && (!s->c->facts || !all);
 }
 
+// As many as leave each thread of the launch the registers of a product, before any are handed
+// over: the assembler refuses it otherwise.
+static int64_t producers_by_rule(const specializer *s) {
+    enum { REGISTERS = 64 << 10, BESIDE = 48 }; // beside the sums
+    const int64_t threads = 32 * (s->c->m->attrs.warps + 2 * GROUP);
+    const bool room = threads <= s->c->target->threads_max &&
+                      tk_sum_registers(s->f) + BESIDE <= REGISTERS / threads;
+    return s->by_registers && room ? 2 * GROUP : GROUP;
+}
+
 static const char *why_not(specializer *s) {
     const int64_t warps = s->c->m->attrs.warps;
-    if (!s->last || s->by_tensor < s->fetches) {
+    if (!s->last || !s->c->target->bulk || s->by_tensor + s->by_registers < s->fetches) {
         s->excused = by_promises(s);
-        return s->last ? "a tile is not fetched by tensor copies" : "no tile is loaded ahead";
+        return !s->last             ? "no tile is loaded ahead"
+               : s->c->target->bulk ? "a tile is fetched by copies of all threads"
+                                    : "a tile is not fetched by tensor copies";
     }
     if (s->fetches == 0) {
         return "no tile is fetched";
@@ -90,7 +111,11 @@ static const char *why_not(specializer *s) {
     if ((warps + s->producers) * 32 > s->c->target->threads_max) {
         return "its warps and those that fetch are more than a block has";
     }
-    if (s->rings < s->producers / GROUP) {
+    if (s->by_registers && (s->producers & (s->producers - 1)) != 0) {
+        s->excused = by_promises(s);
+        return "tiles come through registers, which takes one, two or four groups that fetch";
+    }
+    if (!s->by_registers && s->rings < s->producers / GROUP) {
         return "it has fewer rings of tiles than groups that fetch";
     }
     if (s->c->debug) {
@@ -105,7 +130,7 @@ static const char *why_not(specializer *s) {
 static bool has_fetch(const tk_op *op) {
     for (uint32_t i = 0; i < op->nreg; i++) {
         for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
-            if (x->code == TK_OP_FETCH || has_fetch(x)) {
+            if ((x->code == TK_OP_FETCH && x->at.how != TK_HOW_BEGIN) || has_fetch(x)) {
                 return true;
             }
         }
@@ -191,7 +216,7 @@ static void clone_op(specializer *s, const tk_op *op, tk_region *to) {
     tk_vid *opnd = TK_NEW_ARRAY(s->c->scratch, tk_vid, op->nopnd + 3);
     if (has_fetch(op)) {
         clone_control(s, op, opnd, to);
-    } else if (op->code == TK_OP_FETCH) {
+    } else if (op->code == TK_OP_FETCH && op->at.how != TK_HOW_BEGIN) {
         if (!mapped(s, op, op->nopnd, opnd)) {
             s->why = "what is fetched depends on what the program computes";
             return;
@@ -256,8 +281,8 @@ static void function(tk_pass_ctx *c, tk_func *f) {
     const tk_kernel_attrs *at = &c->m->attrs;
     specializer s = {.c = c, .f = f, .map = {.arena = c->scratch}};
     s.asked = at->producers || at->consumers;
-    s.producers = GROUP * (at->producers ? at->producers : 1);
     tk_func_walk(f, survey, &s);
+    s.producers = at->producers ? GROUP * at->producers : producers_by_rule(&s);
     if (!s.asked && (!s.last || !s.products || !c->target->wgmma)) {
         return;
     }

@@ -240,6 +240,12 @@ static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
     }
 }
 
+static const char *into_ring(tk_how how) {
+    return how == TK_HOW_TENSOR  ? "'fetch': into the ring, by tensor copies that one thread begins"
+           : how == TK_HOW_ASYNC ? "'fetch': into the ring, by copies that each thread begins"
+                                 : "'fetch': into the ring, by loads and stores of each thread";
+}
+
 // What a staged access does with shared memory.
 static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, const amount *all) {
     const bool ring = op->code == TK_OP_FETCH;
@@ -247,13 +253,11 @@ static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, c
         !ring && tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
     tk_note_rec *n =
         note(r, op, "staging", TK_NOTE_INFO,
-             ring && op->at.how == TK_HOW_TENSOR
-                 ? "'fetch': into the ring, by tensor copies that one thread begins"
-             : ring ? "'fetch': into the ring, by copies that each thread begins"
-                    : tk_format(r->f->module->notes.arena,
-                                "'%s': rows as they lie in the tensor, %s and their ends "
-                                "element by element",
-                                tk_op_info(op->code)->name, how));
+             ring ? into_ring(op->at.how)
+                  : tk_format(r->f->module->notes.arena,
+                              "'%s': rows as they lie in the tensor, %s and their ends "
+                              "element by element",
+                              tk_op_info(op->code)->name, how));
     record_memory(r, op, n);
     if (r->o->counts) {
         times(r, n);
@@ -303,7 +307,7 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     const tk_layout *l =
         op->code == TK_OP_FETCH ? tk_fetch_threads(r->x, op) : tk_value_layout(r->f, v);
     const tk_view_plan p = tk_view_plan_of(r->x, op, l);
-    tk_note_rec *n = tk_view_note(&r->f->module->notes, r->f, op, &p);
+    tk_note_rec *n = tk_view_note(&r->f->module->notes, r->x, op, &p);
     amount one = {.moved = 0}, all = one;
     n->loc = op->loc;
     layout_word(r, n, "layout", v);
@@ -336,9 +340,7 @@ typedef struct fetch_of {
 
 static void find_fetch(void *user, tk_op *op) {
     fetch_of *s = user;
-    if (op->code == TK_OP_FETCH && op->opnd[op->nopnd - 1] == s->ring) {
-        s->fetch = op;
-    }
+    s->fetch = tk_fetches(op, s->ring) ? op : s->fetch;
 }
 
 // A tile is fetched for each that is taken: that of this iteration is read as the fetch in the loop

@@ -15,7 +15,21 @@
 //
 // A tile lies in its slot as tk_layout_placed has it, with the tensor's last dimension contiguous.
 // Who brings it there: with `how` async each thread its vectors of the layout that tk_fetch_layout
-// gives, by cp.async; with tensor one thread, by tensor copies of a box each.
+// gives, by cp.async; with tensor one thread, by tensor copies of a box each; with registers each
+// thread its *chunks*, the 16 bytes of a row (or all of a shorter one) that such a vector is. It
+// reads the aligned 16 bytes that a chunk begins in, and those that it ends in, wherever in them it
+// begins, shifts them to their place and stores them. Nothing outside the tensor's first and last
+// byte is read. Where elements do not stand side by side it reads them one by one.
+//
+// What a thread has in registers it must wait for, so that this is two ops, a `begin` where the
+// fetch stands above and the fetch itself where the iteration ends:
+//     for k = from to to step s {
+//         if k + (n - 1) s is an index of the loop { fetch t[.. k + (n - 1) s ..], r how=begin }
+//         x = take r; .. x ..; release r
+//         if k + (n - 1) s is an index of the loop { fetch t[.. k + (n - 1) s ..], r how=registers
+//         }
+//     }
+// Warps of their own (pass_specialize.c) do without the first.
 #ifndef TK_LOWER_RING_H
 #define TK_LOWER_RING_H
 
@@ -32,6 +46,28 @@ tk_layout tk_fetch_layout(const tk_func *f, const tk_op *op, unsigned log_warps)
 
 // Of a fetch of that function, in its arena.
 const tk_layout *tk_fetch_threads(const tk_axis *x, const tk_op *op);
+// The warps that bring it: those beside the program's where they do so by registers.
+unsigned tk_fetch_warps(const tk_func *f, const tk_op *op);
+// Of these those that bring some of it, by registers: a small tile is not for all.
+unsigned tk_fetch_bringers(const tk_func *f, const tk_op *op);
+
+// Elements of a chunk: as many as a thread stores at once.
+unsigned tk_fetch_chunk(const tk_func *f, const tk_op *op);
+// Whether all chunks of a warp that stand at one register begin at the same place in 16 bytes.
+bool tk_fetch_alike(const tk_layout *l, unsigned size);
+// Whether chunks are made of 16 aligned bytes read at once; else of elements read one by one.
+bool tk_fetch_in_pieces(const tk_axis *x, const tk_op *op);
+
+// Whether a fetch through registers is one stream with that before it where the tiles are whole:
+// then what is stored of one makes room for what is loaded of the other. Warps beside the program's
+// bring both, each thread some of them, in pieces that begin alike in a warp.
+bool tk_fetch_joins(const tk_axis *x, const tk_op *op);
+
+// Registers of a thread that sums of wgmma take at most: those of one product.
+unsigned tk_sum_registers(const tk_func *f);
+
+// Whether op brings a tile of the ring: a fetch that is no `begin`.
+bool tk_fetches(const tk_op *op, tk_vid ring);
 
 // Why threads cannot copy the view by themselves; NULL: they can. `op` is the load.
 const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps);

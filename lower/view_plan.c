@@ -2,6 +2,7 @@
 // What an access of a tensor needs when it runs. See view_plan.h.
 #include "lower/view_plan.h"
 #include "lower/box.h"
+#include "lower/ring.h"
 #include "lower/sum.h"
 #include "lower/views.h"
 
@@ -299,7 +300,8 @@ static tk_note_rec *boxes_note(tk_notes *n, const tk_func *f, const tk_op *op, t
     return r;
 }
 
-tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a) {
+tk_note_rec *tk_view_note(tk_notes *n, const tk_axis *x, const tk_op *op, const tk_view_plan *a) {
+    const tk_func *f = x->func;
     const char *name = f->value.at[op->opnd[0]].name;
     const tk_type *t = tk_view_type(f, op);
     tk_buf b;
@@ -308,20 +310,25 @@ tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const 
     if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR) {
         return boxes_note(n, f, op, &b);
     }
-    if (op->at.staged) {
+    const bool pieces =
+        op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS && tk_fetch_in_pieces(x, op);
+    const unsigned at_once = pieces ? tk_fetch_chunk(f, op) : a->vec;
+    if (pieces) {
+        tk_buf_fmt(&b, "%u elements at once, wherever in 16 bytes they begin", at_once);
+    } else if (op->at.staged) {
         tk_buf_fmt(&b, "row by row through shared memory, %u elements at once", a->vec);
     } else if (a->vec > 1) {
         tk_buf_fmt(&b, "%u elements at once", a->vec);
     } else {
         tk_buf_str(&b, t->rank ? "element by element" : "as one element");
     }
-    if (a->narrow && t->rank) {
+    if (a->narrow && t->rank && !pieces) {
         tk_buf_fmt(&b, ", as %s", a->narrow);
     }
     say_tests(&b, op, a);
-    tk_note_rec *r =
-        tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
-                    is_wide(f, op, a) ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s", tk_buf_text(&b));
-    tk_note_number_add(n, r, "bytes", (double)(a->vec * tk_dtype_size(t->dtype)));
+    tk_note_rec *r = tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
+                                 pieces || is_wide(f, op, a) ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s",
+                                 tk_buf_text(&b));
+    tk_note_number_add(n, r, "bytes", (double)(at_once * tk_dtype_size(t->dtype)));
     return r;
 }

@@ -34,7 +34,7 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
 // A note of it: "'x' is read 8 elements at once; ...". It is missed where what is loaded or stored
 // moves neither 16 bytes at once nor all that a thread has of it, or only where it is aligned by
 // luck or where a mask permits; and where threads move one element each, none beside another.
-tk_note_rec *tk_view_note(tk_notes *n, const tk_func *f, const tk_op *op, const tk_view_plan *a);
+tk_note_rec *tk_view_note(tk_notes *n, const tk_axis *x, const tk_op *op, const tk_view_plan *a);
 bool tk_op_is_access(const tk_op *op); // load, store, atomic_rmw, atomic_cas
 
 #endif

@@ -45,7 +45,10 @@ typedef struct tk_emit {
     LLVMValueRef tid, lane, warp; // i32, made at entry
     unsigned warps;               // that run the program, a power of two
     unsigned producers;           // warps beside these that fetch for it (op partition)
-    enum { TK_SIDE_ALL, TK_SIDE_PRODUCER, TK_SIDE_CONSUMER } side; // whose code is made
+    unsigned producer_registers;  // of a thread of them where they load; 0: not known
+    // Whose code is made: the program's, that of one warp beside it or of all of them, of the
+    // others.
+    enum { TK_SIDE_ALL, TK_SIDE_PRODUCER, TK_SIDE_PRODUCERS, TK_SIDE_CONSUMER } side;
     unsigned group;          // of four warps that fetch: whose code is made
     LLVMValueRef **value;    // per tk_vid: its registers; NULL before its definition
     LLVMValueRef *kept;      // per tk_vid: where a kept tile is (llvm_kept.c); NULL: nowhere

@@ -58,6 +58,9 @@ tk_emit_view tk_emit_view_make(tk_emit *e, const tk_op *op, const tk_type *resul
 // holds; NULL: always. A mask of NULL holds.
 LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r, uint32_t n,
                                  LLVMValueRef mask);
+// i1: the row of the element at register r is inside in all dimensions but the last, of a view
+// without tiles of indices; NULL: always.
+LLVMValueRef tk_emit_view_row_inside(tk_emit *e, const tk_emit_view *v, uint32_t r);
 // i1: those of registers from .. from + n - 1 are all inside, by tests that do not grow with n;
 // NULL: there are none such.
 LLVMValueRef tk_emit_view_all_inside(tk_emit *e, const tk_emit_view *v, uint32_t from, uint32_t n);

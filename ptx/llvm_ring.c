@@ -67,16 +67,29 @@ typedef struct search {
 
 static void find(void *user, tk_op *op) {
     search *s = user;
-    if (op->code == TK_OP_FETCH && op->opnd[op->nopnd - 1] == s->ring) {
-        s->fetch = op;
-    }
+    s->fetch = tk_fetches(op, s->ring) ? op : s->fetch;
 }
 
-// How tiles get into it: all of them in the same way.
-static tk_how how_of(const tk_emit *e, tk_vid ring) {
+// A fetch that brings its tiles: all do so in the same way. NULL: there is none.
+static const tk_op *fetch_into(const tk_emit *e, tk_vid ring) {
     search s = {ring, NULL};
     tk_func_walk((tk_func *)(uintptr_t)e->f, find, &s); // changes nothing
-    return s.fetch ? s.fetch->at.how : TK_HOW_ASYNC;
+    return s.fetch;
+}
+
+// Arrivals at a full barrier: of the thread that begins tensor copies, of each warp that stores
+// some of a tile, of each thread that copies.
+static unsigned arrivals(const tk_emit *e, const tk_op *fetch) {
+    switch (fetch ? fetch->at.how : TK_HOW_ASYNC) {
+    case TK_HOW_TENSOR:
+        return 1;
+    case TK_HOW_REGISTERS:
+        return tk_fetch_bringers(e->f, fetch);
+    case TK_HOW_ASYNC:
+    case TK_HOW_BEGIN:
+        break;
+    }
+    return e->warps * 32;
 }
 
 // Barriers of all slots, full ones first.
@@ -107,7 +120,7 @@ void tk_emit_cluster_barrier(tk_emit *e) {
 }
 
 static void make(tk_emit *e, const tk_op *op) {
-    const tk_how how = how_of(e, op->res[0]);
+    const tk_op *fetch = fetch_into(e, op->res[0]);
     tk_emit_ring *r = TK_NEW(e->arena, tk_emit_ring);
     r->next = e->rings;
     r->number = r->next ? r->next->number + 1 : 0;
@@ -131,8 +144,7 @@ static void make(tk_emit *e, const tk_op *op) {
     tk_emit_cond one = tk_emit_if(e, tk_ll_is(e, e->tid, 0));
     for (uint32_t i = 0; i < r->slots; i++) {
         LLVMValueRef at = tk_emit_i32(e, i * BARRIER_BYTES);
-        tk_emit_mbarrier_init(e, tk_ll_add(e, r->full, at),
-                              how == TK_HOW_TENSOR ? 1 : e->warps * 32);
+        tk_emit_mbarrier_init(e, tk_ll_add(e, r->full, at), arrivals(e, fetch));
         tk_emit_mbarrier_init(e, tk_ll_add(e, r->empty, at), e->warps * r->cluster);
     }
     if (r->cluster > 1) {
@@ -140,7 +152,8 @@ static void make(tk_emit *e, const tk_op *op) {
                    LLVMVoidTypeInContext(e->ctx));
     }
     tk_emit_end(e, &one);
-    if (how == TK_HOW_TENSOR) { // neither barriers nor what was there before were written by copies
+    // Neither barriers nor what was there before were written by copies.
+    if (fetch && fetch->at.how == TK_HOW_TENSOR) {
         tk_emit_async_fence(e);
     }
     if (!tk_ring_shares_barrier(op)) {
@@ -201,16 +214,25 @@ static bool fills(const tk_emit *e, const tk_emit_ring *r) {
 }
 
 static void fetch(tk_emit *e, const tk_op *op) {
-    const tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[op->nopnd - 1]);
+    tk_emit_ring *r = tk_emit_ring_of(e, op->opnd[op->nopnd - 1]);
     if (!fills(e, r)) {
         return;
     }
-    if (op->at.how == TK_HOW_TENSOR) {
+    switch (op->at.how) {
+    case TK_HOW_TENSOR:
         tk_emit_fetch_tensor(e, op, r);
-    } else {
+        break;
+    case TK_HOW_REGISTERS:
+        tk_emit_fetch_registers(e, op, r);
+        break;
+    case TK_HOW_BEGIN:
+        tk_emit_fetch_begin(e, op, r);
+        return;
+    case TK_HOW_ASYNC:
         tk_emit_ring_wait(e, tk_emit_ring_barrier(e, r->empty, &r->fetch), &r->fetch, 1);
         fetch_async(e, op, r, tk_emit_ring_slot(e, r, &r->fetch));
         tk_emit_async_arrive(e, tk_emit_ring_barrier(e, r->full, &r->fetch));
+        break;
     }
     tk_emit_ring_advance(e, r, &r->fetch);
 }
@@ -267,38 +289,92 @@ void tk_emit_read_shared(tk_emit *e, const tk_op *op) {
 
 // ---- Partitions ---------------------------------------------------------------------------------
 
-// Registers of a thread: at first all have what the launch gives them, then those that fetch hand
-// over what they do not need. Nothing is handed over where there are enough for everybody.
-static void hand_over(tk_emit *e, bool fetches) {
-    enum { REGISTERS = 64 << 10, MOST = 240, FEW = 40, STEP = 8, ENOUGH = 255 };
-    const unsigned warps = e->warps + e->producers, each = REGISTERS / (warps * 32) & ~(STEP - 1U);
-    if (!e->target->wgmma || each >= ENOUGH || each <= FEW) {
+// Registers of a thread: at first all have what the launch gives them, then those that begin copies
+// hand over what they do not need to those that multiply; those that load get what is left of what
+// these need.
+typedef struct shares {
+    unsigned launch, producer, consumer; // 0: what there is at first stays
+} shares;
+
+static shares shares_of(const tk_emit *e, bool loads) {
+    enum { REGISTERS = 64 << 10, MOST = 240, STEP = 8, ENOUGH = 255, FEW = 40, BESIDE = 40 };
+    const unsigned warps = e->warps + e->producers, mask = ~(STEP - 1U);
+    shares s = {.launch = REGISTERS / (warps * 32) & mask};
+    if (!e->target->wgmma || s.launch >= ENOUGH || s.launch <= FEW) {
+        return s;
+    }
+    const unsigned need = tk_sum_registers(e->f) + BESIDE;
+    s.consumer = (s.launch * warps - FEW * e->producers) / e->warps & mask;
+    s.consumer = loads && need < s.consumer ? (need + STEP - 1) & mask : s.consumer;
+    s.consumer = s.consumer < MOST ? s.consumer : MOST;
+    s.producer = loads ? (s.launch * warps - s.consumer * e->warps) / e->producers & mask : FEW;
+    s.producer = s.producer < MOST ? s.producer : MOST;
+    return s;
+}
+
+static void hand_over(tk_emit *e, const shares *s, unsigned get) {
+    if (get == 0 || get == s->launch) {
         return;
     }
-    const unsigned more = (each * warps - FEW * e->producers) / e->warps & ~(STEP - 1U);
-    LLVMValueRef n = tk_emit_i32(e, fetches ? FEW : more < MOST ? more : MOST);
+    LLVMValueRef n = tk_emit_i32(e, get);
     tk_emit_intrinsic(e,
-                      fetches ? "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32"
-                              : "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32",
+                      get < s->launch ? "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32"
+                                      : "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32",
                       LLVMVoidTypeInContext(e->ctx), 1, &n);
 }
 
+static void find_registers(void *user, tk_op *op) {
+    bool *found = user;
+    *found = *found || (op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS);
+}
+
+static bool by_registers(const tk_region *r) {
+    bool found = false;
+    for (tk_op *op = r->first; op; op = op->next) {
+        tk_op_walk(op, find_registers, &found);
+    }
+    return found;
+}
+
+// The warps that fetch are a program of their own: its threads are counted from 0 on.
+static void run_by_all(tk_emit *e, const tk_region *r) {
+    const tk_emit was = *e;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+    tk_emit_before(e, LLVMGetBasicBlockTerminator(LLVMGetEntryBasicBlock(e->fn)));
+    e->warp = tk_ll_sub(e, was.warp, tk_emit_i32(e, was.warps));
+    e->tid = tk_ll_sub(e, was.tid, tk_emit_i32(e, was.warps * 32));
+    LLVMPositionBuilderAtEnd(e->b, here);
+    e->warps = was.producers;
+    e->coords = NULL;
+    tk_emit_region(e, r);
+    e->warp = was.warp;
+    e->tid = was.tid;
+    e->warps = was.warps;
+    e->coords = was.coords;
+}
+
 static void partition(tk_emit *e, const tk_op *op) {
+    const bool all = by_registers(op->reg[0]);
+    const shares s = shares_of(e, all);
     // The number of the warp, in a way that shows that it is the same for all its lanes.
     LLVMValueRef arg[4] = {tk_emit_i32(e, -1), e->warp, tk_emit_i32(e, 0), tk_emit_i32(e, 31)};
     LLVMValueRef warp =
         tk_emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", tk_ll_int(e, 32), 4, arg);
     tk_emit_cond c = tk_emit_if(e, tk_ll_icmp(e, LLVMIntUGE, warp, tk_emit_i32(e, e->warps)));
-    hand_over(e, true);
-    e->side = TK_SIDE_PRODUCER;
-    for (e->group = 0; e->group < groups(e); e->group++) {
+    hand_over(e, &s, s.producer);
+    e->producer_registers = s.producer ? s.producer : s.launch;
+    e->side = all ? TK_SIDE_PRODUCERS : TK_SIDE_PRODUCER;
+    if (all) {
+        run_by_all(e, op->reg[0]);
+    }
+    for (e->group = 0; !all && e->group < groups(e); e->group++) {
         tk_emit_cond first = tk_emit_if(e, tk_ll_is(e, warp, e->warps + GROUP * e->group));
         tk_emit_region(e, op->reg[0]);
         tk_emit_end(e, &first);
     }
     tk_emit_else(e, &c);
     e->side = TK_SIDE_CONSUMER;
-    hand_over(e, false);
+    hand_over(e, &s, s.consumer);
     tk_emit_region(e, op->reg[1]);
     e->side = TK_SIDE_ALL;
     tk_emit_end(e, &c);

@@ -24,11 +24,15 @@ typedef struct tk_emit_ring {
     LLVMValueRef base;        // i32: where the first slot is in shared memory
     LLVMValueRef full, empty; // i32: the first barriers; those of the other slots follow
     tk_ring_place fetch, take, release;
+    LLVMValueRef *begun; // places of what a `begin` has loaded; NULL: none has
 } tk_emit_ring;
 
 void tk_emit_ring_op(tk_emit *e, tk_op *op); // ring, fetch, take, release
 // Of a fetch by tensor copies: waits for the slot and brings the tile there (llvm_ring_tensor.c).
 void tk_emit_fetch_tensor(tk_emit *e, const tk_op *op, const tk_emit_ring *r);
+// Of a fetch through registers: its first loads; what is left of it (llvm_ring_registers.c).
+void tk_emit_fetch_begin(tk_emit *e, const tk_op *op, tk_emit_ring *r);
+void tk_emit_fetch_registers(tk_emit *e, const tk_op *op, tk_emit_ring *r);
 // All blocks of the cluster wait for each other where they share rings: none sends anything to one
 // that has not begun, nor to one that has ended.
 void tk_emit_cluster_barrier(tk_emit *e);

@@ -199,6 +199,18 @@ LLVMValueRef tk_emit_view_inside(tk_emit *e, const tk_emit_view *v, uint32_t r, 
     return in;
 }
 
+LLVMValueRef tk_emit_view_row_inside(tk_emit *e, const tk_emit_view *v, uint32_t r) {
+    LLVMValueRef in = NULL;
+    for (uint32_t d = 0; d + 1 < v->rank; d++) {
+        if (v->plan.low[d] || v->plan.high[d]) {
+            in = tk_emit_and(e, in,
+                             v->axis[d] >= 0 ? range_inside(e, v, r, 1, d)
+                                             : below(e, v->start[d], e->tensor[v->param].dim[d]));
+        }
+    }
+    return in;
+}
+
 // Of registers that differ along the axis in constants alone the one that is furthest; UINT32_MAX:
 // they differ in more.
 static uint32_t furthest(tk_emit *e, const tk_emit_view *v, uint32_t d, uint32_t from, uint32_t n) {

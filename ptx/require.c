@@ -104,7 +104,7 @@ static void no_bank_conflicts(judge *j) {
 }
 
 static bool loads_tile(const judge *j, const tk_op *op) {
-    return op->code == TK_OP_FETCH ||
+    return (op->code == TK_OP_FETCH && op->at.how != TK_HOW_BEGIN) ||
            (op->code == TK_OP_LOAD && tk_value_type(j->f, op->res[0])->rank > 0);
 }
 
@@ -120,14 +120,19 @@ static const char *said_of(const judge *j, tk_loc loc, const char *none) {
     return none;
 }
 
-// Staged loads and fetches are asynchronous copies on each target; what stays of a tile's loads is
-// none.
+// Staged loads and fetches are asynchronous copies on each target, but fetches through registers;
+// what stays of a tile's loads is none.
 static void find_load(void *user, tk_op *op) {
     judge *j = user;
     const bool tile = loads_tile(j, op);
+    const char *name = tile ? j->f->value.at[op->opnd[0]].name : NULL;
     j->loads += tile;
+    if (tile && op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS) {
+        lost(j, tk_loc_span(j->m, op->loc), op->loc,
+             text(j, "'%s' is loaded by no asynchronous copies%s", name ? name : "?",
+                  said_of(j, op->loc, "")));
+    }
     if (tile && op->code == TK_OP_LOAD && !op->at.staged) {
-        const char *name = j->f->value.at[op->opnd[0]].name;
         lost(j, tk_loc_span(j->m, op->loc), op->loc,
              text(j, "'%s' is loaded into registers%s", name ? name : "?",
                   said_of(j, op->loc,

@@ -111,6 +111,9 @@ KERNELS = [
     ("std/matmul.tk", "matmul", "--in a=randn(64,128):bf16 --in b=randn(128,64):bf16 -D BM=32"),
     ("std/matmul.tk", "matmul", "--in a=randint(0,9,64,128):i8 --in b=randint(0,9,128,64):i8 -D A=i32 -D O=i32"),
     ("std/matmul.tk", "matmul", "--in a=randn(64,64):f64 --in b=randn(64,64):f64 -D A=f64"),
+    ("std/matmul.tk", "matmul", "--in a=randn(127,65):bf16 --in b=randn(65,129):bf16"),
+    ("std/matmul.tk", "matmul", "--in a=randn(128,199):bf16 --in b=randn(199,199):bf16 -D BM=128 -D BN=128"),
+    ("std/matmul.tk", "matmul", "--in a=randn(33,199):bf16 --in b=randn(199,33):bf16 -D BM=32 -D BN=32"),
 ]
 # What LLVM makes less of: only a part of the threads needs what all could read.
 AT_MOST = [

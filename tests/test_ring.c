@@ -89,6 +89,9 @@ Test(ring, loads_ahead_change_no_bit) {
         same("sm_80", TK_FACT_UNIT | TK_FACT_ALIGNED, slots, "fetch");
         same("sm_90a", TK_FACT_UNIT | TK_FACT_ALIGNED, slots, "fetch");
         same("sm_90a", MAPPED, slots, "partition");
+        same("sm_80", TK_FACT_UNIT, slots, "how=begin");
+        same("sm_90a", TK_FACT_UNIT, slots, "producers=8");
+        same("sm_90a", 0, slots, "producers=8");
     }
 }
 
@@ -115,6 +118,7 @@ Test(ring, the_verifier_refuses_what_is_none) {
     wrong(HEAD RING "  fetch %x[%z +: 4], %r\n" END, "the value");
     wrong(HEAD RING "  %i = iota : i32[8]\n  fetch %x[tile %i], %r\n" END, "is a tile");
     wrong(HEAD RING "  %n = neg %r : f32[8]\n" END, "is a ring");
+    wrong(HEAD RING "  fetch %x[%z +: 8], %r how=begin\n" END, "no fetch through registers");
     wrong(HEAD RING "  %t = take %r : f32[8]\n  release %r\n  %n = neg %t : f32[8]\n" END,
           "after it is released");
     wrong(HEAD "  %o = const 1 : i32\n  for %i = %z to %o step %o {\n    %r = ring slots=2 : "

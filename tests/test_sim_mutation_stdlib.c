@@ -22,6 +22,26 @@
     "    }\n"                                                                                      \
     "    y[0 +: " COLUMNS ", i * " ROWS " +: " ROWS "] = s;\n"                                     \
     "}\n"
+#define HALVES(ROWS, COLUMNS)                                                                      \
+    "kernel ring(x: in f16[M, N], y: out f32[C, M]) grid (i in cdiv(M, " ROWS ")) {\n"             \
+    "    var s = full([" COLUMNS ", " ROWS "], f32(0));\n"                                         \
+    "    for k in 0 .. N step " COLUMNS " pipeline(3) {\n"                                         \
+    "        s = s + f32(transpose(x[i * " ROWS " +: " ROWS ", k +: " COLUMNS "]));\n"             \
+    "    }\n"                                                                                      \
+    "    y[0 +: " COLUMNS ", i * " ROWS " +: " ROWS "] = s;\n"                                     \
+    "}\n"
+// Products of rows with themselves, of 163 numbers each: by wgmma, with warps of their own that
+// load them through registers; and by mma.sync, by all warps. One tile comes that way: of two that
+// come together the one's waits cover the other's.
+#define GRAM(ROWS)                                                                                 \
+    "kernel gram(x: in f16[M, K], y: out f32[M, M]) grid (i in cdiv(M, " ROWS ")) {\n"             \
+    "    var s = zeros([" ROWS ", " ROWS "], f32);\n"                                              \
+    "    for k in 0 .. K step 32 {\n"                                                              \
+    "        let t = x[i * " ROWS " +: " ROWS ", k +: 32];\n"                                      \
+    "        s = dot(t, transpose(t), s);\n"                                                       \
+    "    }\n"                                                                                      \
+    "    y[i * " ROWS " +: " ROWS ", 0 +: " ROWS "] = s;\n"                                        \
+    "}\n"
 #define PLAIN  "full([32, 16], f32(0))"
 #define SORTED "sort(x[0 +: 32, 0 +: 16], axis = 0)"
 
@@ -32,6 +52,15 @@ static const sim_emitted of_rings[] = {
     {.file = RING("16", "32", SORTED), .kernel = "ring", .warps = 4, .x = {20, 256}, .y = {32, 20}, .silent = 10, .idle = 3},
     {.file = RING("4", "64", "full([64, 4], f32(0))"), .kernel = "ring", .warps = 2, .x = {7, 512}, .y = {64, 7}, .silent = 10, .idle = 2},
     {.file = RING("16", "32", PLAIN), .kernel = "ring", .warps = 2, .device = "sim:80", .x = {20, 256}, .y = {32, 20}, .silent = 200, .idle = 2},
+};
+// Through registers, as rows begin at no multiple of 4 bytes. Idle: the wait in front of the loop; what
+// orders the lanes of one warp that is all there is; the lanes' meeting behind wgmma, which waits for
+// all of them.
+static const sim_emitted of_odd_rows[] = {
+    {.file = HALVES("16", "32"), .kernel = "ring", .warps = 4, .x = {20, 255}, .y = {32, 20}, .silent = 10, .idle = 1, .halves = true},
+    {.file = HALVES("16", "32"), .kernel = "ring", .warps = 1, .x = {20, 255}, .y = {32, 20}, .silent = 10, .idle = 5, .halves = true},
+    {.file = GRAM("64"), .kernel = "gram", .warps = 4, .x = {64, 163}, .y = {64, 64}, .has = {"wgmma.mma_async", "setmaxnreg"}, .silent = 10, .idle = 2, .halves = true},
+    {.file = GRAM("32"), .kernel = "gram", .warps = 4, .x = {31, 163}, .y = {31, 31}, .has = {"mma.sync"}, .silent = 10, .idle = 1, .halves = true},
 };
 static const sim_emitted of_softmax[] = {
     {.file = "softmax.tk", .kernel = "softmax", .warps = 4, .define = {{"BN", "512"}}, .x = {2, 1500}, .y = {2, 1500}, .silent = 10},
@@ -65,6 +94,7 @@ static void check_all(const sim_emitted *s, size_t n) {
 }
 
 Test(sim_mutation_stdlib, rings) { check_all(of_rings, 5); }
+Test(sim_mutation_stdlib, odd_rows) { check_all(of_odd_rows, 4); }
 Test(sim_mutation_stdlib, softmax) { check_all(of_softmax, 6); }
 Test(sim_mutation_stdlib, layernorm) { check_all(of_layernorm, 5); }
 Test(sim_mutation_stdlib, scan) { check_all(of_scan, 2); }

@@ -45,7 +45,7 @@ static void plan(const char *size, tk_tensor_facts facts, const char *body, cons
     const tk_axis *x = tk_axis_make(&e->arena, f, all);
     const tk_op *op = last_access(f->body);
     tk_view_plan p = tk_view_plan_of(x, op, tk_value_layout(f, tk_view_value(f, op)));
-    tk_view_note(&m->notes, f, op, &p);
+    tk_view_note(&m->notes, x, op, &p);
     const tk_note_rec *note = ir_note(m, "access");
     cr_expect_str_eq(note->reason, expected, "%s\n  is  %s\n  not %s", body, note->reason,
                      expected);
