@@ -97,6 +97,14 @@ typedef enum {
                       // the first loads may begin
 } tk_how;
 
+// As what else the tiles of a ring would be there, were they loaded where they are taken: each of a
+// load's three ways gives its shape another layout (lower/pass_layout.c).
+typedef enum {
+    TK_LIKE_LOAD,
+    TK_LIKE_COMMON, // all programs read the same
+    TK_LIKE_STAGED, // rows go through shared memory
+} tk_like;
+
 // What multiplies matrices: each thread for itself, a warp together, four warps together.
 typedef enum { TK_UNIT_FMA, TK_UNIT_MMA, TK_UNIT_WGMMA } tk_dot_unit;
 
@@ -120,6 +128,7 @@ typedef struct tk_attrs {
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
     int64_t slots;     // ring
     int64_t cluster;   // ring: programs that fill those of all of them together; 0: one its own
+    tk_like like;      // ring
     int64_t producers; // partition: warps
     tk_how how;        // fetch
     int64_t hold;      // load: the first so many iterations of its loop leave their tiles in shared
@@ -165,6 +174,7 @@ enum { // bits of tk_op_attrs
     TK_A_HOLD = 67108864,
     TK_A_HELD = 134217728,
     TK_A_CLUSTER = 268435456,
+    TK_A_LIKE = 536870912,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -19,6 +19,7 @@ const tk_words tk_words_order = WORDS("relaxed", "acquire", "release", "acq_rel"
 const tk_words tk_words_scope = WORDS("device", "block", "system");
 const tk_words tk_words_precision = WORDS("ieee", "tf32", "tf32x3");
 const tk_words tk_words_how = WORDS("async", "tensor", "registers", "begin");
+const tk_words tk_words_like = WORDS("load", "common", "staged");
 const tk_words tk_words_unit = WORDS("fma", "mma", "wgmma");
 const tk_words tk_words_fast = WORDS("contract", "approx", "ftz");
 

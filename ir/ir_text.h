@@ -12,7 +12,7 @@ typedef struct tk_words {
     uint32_t n;
 } tk_words;
 extern const tk_words tk_words_kind, tk_words_order, tk_words_scope, tk_words_precision;
-extern const tk_words tk_words_how, tk_words_unit;
+extern const tk_words tk_words_how, tk_words_unit, tk_words_like;
 extern const tk_words tk_words_fast;                // word i is bit i
 const char *tk_word(const tk_words *w, uint32_t i); // "?" outside
 bool tk_word_find(const tk_words *w, const char *s, uint32_t *i);

@@ -115,7 +115,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_STORE:
         return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
     case TK_OP_RING:
-        return TK_A_SLOTS | TK_A_CLUSTER | SHARED;
+        return TK_A_SLOTS | TK_A_CLUSTER | TK_A_LIKE | SHARED;
     case TK_OP_PARTITION:
         return TK_A_PRODUCERS;
     case TK_OP_FETCH:

@@ -314,6 +314,12 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         }
         o->at.how = (tk_how)i;
         return true;
+    case TK_A_LIKE:
+        if (!word(p, &tk_words_like, "a load", &i)) {
+            return false;
+        }
+        o->at.like = (tk_like)i;
+        return true;
     case TK_A_HOLD:
         return tk_irp_int(p, &o->at.hold);
     case TK_A_HELD:
@@ -354,15 +360,31 @@ static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {
-        {"axis", TK_A_AXIS},       {"start", TK_A_START},         {"perm", TK_A_PERM},
-        {"reverse", TK_A_REVERSE}, {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
-        {"part", TK_A_PART},       {"precision", TK_A_PRECISION}, {"unit", TK_A_UNIT},
-        {"order", TK_A_ORDER},     {"scope", TK_A_SCOPE},         {"pipeline", TK_A_PIPELINE},
-        {"unroll", TK_A_UNROLL},   {"shared", TK_A_SHARED},       {"text", TK_A_TEXT},
-        {"shown", TK_A_SHOWN},     {"staged", TK_A_STAGED},       {"slots", TK_A_SLOTS},
-        {"cluster", TK_A_CLUSTER}, {"producers", TK_A_PRODUCERS}, {"how", TK_A_HOW},
-        {"hold", TK_A_HOLD},       {"held", TK_A_HELD},           {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},
+               {"start", TK_A_START},
+               {"perm", TK_A_PERM},
+               {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE},
+               {"descending", TK_A_DESCENDING},
+               {"part", TK_A_PART},
+               {"precision", TK_A_PRECISION},
+               {"unit", TK_A_UNIT},
+               {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},
+               {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},
+               {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},
+               {"shown", TK_A_SHOWN},
+               {"staged", TK_A_STAGED},
+               {"slots", TK_A_SLOTS},
+               {"cluster", TK_A_CLUSTER},
+               {"producers", TK_A_PRODUCERS},
+               {"how", TK_A_HOW},
+               {"hold", TK_A_HOLD},
+               {"held", TK_A_HELD},
+               {"like", TK_A_LIKE},
+               {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;

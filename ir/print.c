@@ -226,6 +226,7 @@ static void attrs(printer *p, const tk_op *op) {
     int_attr(p, "producers", has & TK_A_PRODUCERS ? at->producers : 0, 0);
     int_attr(p, "slots", has & TK_A_SLOTS ? at->slots : 0, 0);
     int_attr(p, "cluster", has & TK_A_CLUSTER ? at->cluster : 0, 0);
+    word_attr(p, "like", &tk_words_like, has & TK_A_LIKE ? at->like : 0);
     word_attr(p, "how", &tk_words_how, has & TK_A_HOW ? at->how : 0);
     int_attr(p, "staged", has & TK_A_STAGED ? at->staged : 0, 0);
     int_attr(p, "hold", has & TK_A_HOLD ? at->hold : 0, 0);

@@ -21,10 +21,14 @@
 //
 // What a matrix unit makes has the unit's layout (ir/matrix.h), and so has what is computed of it
 // element by element, and what a loop adds it to, until a store or another op wants it otherwise.
+//
+// What is read of a ring has the layout that it would have, were it loaded there: sums of floats
+// are rounded as with one stage.
 #include "lower/lower.h"
 #include "lower/remake.h"
 #include "lower/ring.h"
 #include "lower/units.h"
+#include "lower/view_plan.h"
 #include "lower/views.h"
 
 #include "ir/move.h"
@@ -51,7 +55,6 @@ typedef struct assign {
     shape_rule *rules;
     unsigned log_warps;
     bool rows;           // tk_products_in_rows
-    bool *any;           // per value: no layout of its own (phase of wishes)
     TK_VEC(tk_vid) read; // by value that lies in shared memory: what was read of it; 0: nothing
     bool refused;
 } assign;
@@ -82,7 +85,7 @@ static shape_rule *rule_of(assign *s, const tk_type *t) {
     return r;
 }
 
-static void vote(assign *s, const tk_op *op) {
+static void vote(assign *s, const tk_op *op, tk_like like) {
     const tk_type *t = tk_view_type(s->f, op);
     if (t->rank == 0) {
         return;
@@ -94,15 +97,10 @@ static void vote(assign *s, const tk_op *op) {
     if (op->at.index[last] != 0) {
         r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
     }
-    if (op->at.staged) {
-        r->staged = r->staged == 0 || bytes < r->staged ? bytes : r->staged;
-        return;
-    }
-    if (tk_is_common_load(s->f, op)) {
-        r->common = r->common == 0 || bytes < r->common ? bytes : r->common;
-        return;
-    }
-    r->bytes = r->bytes == 0 || bytes < r->bytes ? bytes : r->bytes;
+    unsigned *of = like == TK_LIKE_STAGED   ? &r->staged
+                   : like == TK_LIKE_COMMON ? &r->common
+                                            : &r->bytes;
+    *of = *of == 0 || bytes < *of ? bytes : *of;
 }
 
 // A tile that is kept is laid out by its parts.
@@ -149,9 +147,12 @@ static void vote_op(void *user, tk_op *op) {
         shape_rule *r = rule_of(s, type_of(s, op->res[0]));
         r->from = r->from ? r->from : type_of(s, op->opnd[0]);
     }
-    if (op->code == TK_OP_LOAD || op->code == TK_OP_STORE || op->code == TK_OP_ATOMIC_RMW ||
-        op->code == TK_OP_ATOMIC_CAS || op->code == TK_OP_FETCH) {
-        vote(s, op);
+    if (tk_op_is_access(op)) {
+        vote(s, op, tk_loaded_like(s->f, op));
+    }
+    const tk_op *fetch = op->code == TK_OP_RING ? tk_ring_fetch(s->f, op->res[0]) : NULL;
+    if (fetch) { // of which there are several: the load that it stands for votes once
+        vote(s, fetch, op->at.like);
     }
 }
 
@@ -269,7 +270,9 @@ static tk_vid stretched_in(assign *s, tk_op *at, const tk_op *d, const tk_layout
     const tk_type *to = type_of(s, d->res[0]), *from = type_of(s, d->opnd[0]);
     const tk_layout *need = keep(s, tk_layout_project(l, from->rank, from->dim));
     const tk_op *moved = tk_value_def(s->f, d->opnd[0]);
-    tk_vid x = moved && moved->code == TK_OP_CONVERT ? moved->opnd[0] : d->opnd[0];
+    const bool again =
+        moved && moved->code == TK_OP_CONVERT && !layout_of(s, moved->opnd[0])->shared;
+    tk_vid x = again ? moved->opnd[0] : d->opnd[0];
     x = in_layout(s, at, x, need);
     tk_op *op = tk_op_new(s->f, TK_OP_BROADCAST, d->loc, 1, &x, 1, &to, 0);
     give(s, op->res[0], l);
@@ -635,6 +638,14 @@ static void extract(assign *s, tk_op *op) {
     }
 }
 
+// The layout in which the tile v of a ring would be, were it loaded.
+static const tk_layout *loaded_in(assign *s, tk_vid v) {
+    const tk_op *d = tk_value_def(s->f, v);
+    return d->code == TK_OP_PERMUTE
+               ? keep(s, tk_layout_permute(loaded_in(s, d->opnd[0]), d->at.perm))
+               : shape_layout(s, type_of(s, v));
+}
+
 // The tile v, which lies in shared memory, in registers: read where it begins to be there, once.
 static tk_vid out_of_shared(assign *s, tk_vid v, const tk_layout *l) {
     while (s->read.n <= v) {
@@ -644,7 +655,7 @@ static tk_vid out_of_shared(assign *s, tk_vid v, const tk_layout *l) {
         tk_op *def = s->f->value.at[v].def;
         const tk_type *t = type_of(s, v);
         tk_op *op = tk_op_new(s->f, TK_OP_CONVERT, def->loc, 1, &v, 1, &t, 0);
-        give(s, op->res[0], l ? l : shape_layout(s, t));
+        give(s, op->res[0], l ? l : loaded_in(s, v));
         tk_op_insert_before(def->next, op);
         s->read.at[v] = op->res[0];
     }

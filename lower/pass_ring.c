@@ -24,6 +24,7 @@
 #include "lower/lower.h"
 #include "lower/make.h"
 #include "lower/ring.h"
+#include "lower/stage.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
 
@@ -520,6 +521,16 @@ static tk_op *place_of_rings(const job *j) {
     return apart ? j->s->f->body->first : top;
 }
 
+// As what it would be loaded in its iteration: pass_stage.c comes later.
+static tk_like loaded_like(const job *j, const tk_op *load) {
+    const tk_axis *x = j->s->x;
+    if (!tk_stage_concerns(x, load) || tk_multiplies(j->s->f->body)) {
+        return tk_loaded_like(j->s->f, load);
+    }
+    const tk_stage_plan p = tk_stage_plan_of(x, load);
+    return tk_stage_why_not(x, j->s->c->target, load, &p) ? TK_LIKE_LOAD : TK_LIKE_STAGED;
+}
+
 static void rings(job *j) {
     tk_func *f = j->s->f;
     tk_op *top = place_of_rings(j);
@@ -530,6 +541,7 @@ static void rings(job *j) {
         tk_op *op = tk_value_def(f, j->ring[i]);
         op->loc = load->loc;
         op->at.slots = j->slots;
+        op->at.like = loaded_like(j, load);
         f->value.at[j->ring[i]].name = f->value.at[load->opnd[0]].name;
     }
 }

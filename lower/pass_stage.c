@@ -12,12 +12,8 @@
 #include "lower/lower.h"
 #include "lower/stage.h"
 #include "lower/target.h"
-#include "lower/views.h"
 
 #include "ir/pass_util.h"
-#include "ir/scratch.h"
-
-enum { SHORT = 128, MOST = 80 * 1024 }; // bytes: of a row, of a tile
 
 typedef struct stager {
     tk_pass_ctx *c;
@@ -35,34 +31,14 @@ static void note(const stager *s, const tk_op *op, const char *why) {
                 why ? why : "");
 }
 
-static const char *why_not(const stager *s, const tk_op *op, const tk_stage_plan *p) {
-    const tk_type *t = tk_view_type(s->x->func, op);
-    const int64_t size = (int64_t)tk_dtype_size(t->dtype);
-    if (p->why) {
-        return p->why;
-    }
-    if (p->extent * size < SHORT) {
-        return "they are short";
-    }
-    const int64_t bytes = (int64_t)tk_staged_bytes(t, p->rows);
-    if (bytes > MOST || bytes > (int64_t)s->c->target->shared_max) {
-        return "they are too long";
-    }
-    return s->dot ? "the program multiplies matrices" : NULL;
-}
-
 static void judge(void *user, tk_op *op) {
     const stager *s = user;
-    if ((op->code != TK_OP_LOAD && op->code != TK_OP_STORE) || tk_op_in_combine(op) ||
-        tk_is_common_load(s->x->func, op)) {
-        return;
-    }
-    const uint32_t param = s->x->func->value.at[op->opnd[0]].index;
-    if (!tk_stage_useful(s->c->facts[param]) || tk_view_type(s->x->func, op)->rank == 0) {
+    if (!tk_stage_concerns(s->x, op)) {
         return;
     }
     const tk_stage_plan p = tk_stage_plan_of(s->x, op);
-    const char *why = why_not(s, op, &p);
+    const char *why = tk_stage_why_not(s->x, s->c->target, op, &p);
+    why = !why && s->dot ? "the program multiplies matrices" : why;
     op->at.staged = why ? 0 : p.rows;
     note(s, op, why);
 }

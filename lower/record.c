@@ -333,30 +333,30 @@ static void record_ring(const tk_recorder *r, const tk_op *op) {
     number(r, n, "barriers", tk_ring_shares_barrier(op) ? 0 : 1);
 }
 
-typedef struct fetch_of {
-    tk_vid ring;
-    const tk_op *loop, *fetch;
-} fetch_of;
-
-static void find_fetch(void *user, tk_op *op) {
-    fetch_of *s = user;
-    s->fetch = tk_fetches(op, s->ring) ? op : s->fetch;
+// The loop that an op stands in; NULL: none.
+static const tk_op *loop_of(const tk_op *op) {
+    do {
+        op = op->in->owner;
+    } while (op && op->code != TK_OP_FOR);
+    return op;
 }
 
 // A tile is fetched for each that is taken: that of this iteration is read as the fetch in the loop
 // reads one `slots` - 1 iterations later.
 static void record_taken(tk_recorder *r, const tk_op *op) {
-    fetch_of s = {.ring = op->opnd[0], .loop = op->in->owner};
+    const tk_op *fetch = tk_ring_fetch(r->f, op->opnd[0]), *loop = fetch ? loop_of(fetch) : NULL;
     int64_t step = 0;
-    tk_func_walk((tk_func *)(uintptr_t)r->f, find_fetch, &s); // changes nothing; the last
-    for (s.loop = s.fetch; s.loop && s.loop->code != TK_OP_FOR;) {
-        s.loop = s.loop->in->owner;
-    }
-    s.fetch = s.loop ? s.fetch : NULL;
-    if (s.fetch && tk_sample_int(&r->sample, s.loop->opnd[2], 0, &step)) {
-        r->sample.ahead = s.loop;
-        r->sample.by = step * (tk_value_def(r->f, s.ring)->at.slots - 1);
-        record_access(r, s.fetch);
+    if (loop && tk_sample_int(&r->sample, loop->opnd[2], 0, &step)) {
+        r->sample.ahead = loop;
+        r->sample.by = step * (tk_value_def(r->f, op->opnd[0])->at.slots - 1);
+        struct tk_record_loop was[TK_SAMPLE_LOOPS];
+        memcpy(was, r->loop, sizeof was);
+        for (uint32_t i = r->nloop < TK_SAMPLE_LOOPS ? r->nloop : 0; i-- > 0 && loop;) {
+            r->loop[i].op = loop; // of other warps, where those fetch
+            loop = loop_of(loop);
+        }
+        record_access(r, fetch);
+        memcpy(r->loop, was, sizeof was);
         r->sample.ahead = NULL;
     }
 }
@@ -552,18 +552,18 @@ static bool fetches(const tk_op *loop) {
 }
 
 static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
-    fetch_of s = {.loop = op};
+    tk_vid ring = 0;
     for (const tk_op *x = op->reg[op->nreg - 1]->first; x; x = x->next) {
-        s.ring = x->code == TK_OP_TAKE ? x->opnd[0] : s.ring;
+        ring = x->code == TK_OP_TAKE ? x->opnd[0] : ring;
     }
-    if (!s.ring && op->code == TK_OP_FOR && fetches(op)) {
+    if (!ring && op->code == TK_OP_FOR && fetches(op)) {
         return;
     }
-    if (s.ring) {
+    if (ring) {
         tk_note_rec *n = note(r, op, "loop", TK_NOTE_DONE,
                               "the loop's tiles are on their way before the iterations that use "
                               "them");
-        number(r, n, "stages", (double)tk_value_def(r->f, s.ring)->at.slots);
+        number(r, n, "stages", (double)tk_value_def(r->f, ring)->at.slots);
         if (trips >= 0) {
             number(r, n, "iterations", trips);
         }

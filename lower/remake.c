@@ -11,6 +11,7 @@ enum { MOST_OPS = 12, MOST_SMALL = 48 };
 typedef struct left {
     int64_t elements; // of what is made
     unsigned ops, small;
+    bool reads; // of rings, whatever they are
 } left;
 
 static bool is_tile(const tk_func *f, tk_vid v) {
@@ -57,6 +58,22 @@ static bool is_small_load(const tk_func *f, const tk_op *d, const tk_layout *l) 
            tk_value_type(f, d->opnd[0])->access == TK_IN;
 }
 
+// A tile of a ring, as it is or permuted, read from there.
+static bool is_read(const tk_func *f, const tk_op *d) {
+    return d->code == TK_OP_CONVERT && tk_value_layout(f, d->opnd[0])->shared;
+}
+
+// One that is read again wherever it would be loaded again.
+static bool is_taken(const tk_func *f, const tk_op *d, const tk_layout *l) {
+    const tk_op *take = d->code == TK_OP_CONVERT ? tk_value_def(f, d->opnd[0]) : NULL;
+    if (!take || take->code != TK_OP_TAKE) {
+        return false;
+    }
+    const tk_like like = tk_value_def(f, take->opnd[0])->at.like;
+    return (like == TK_LIKE_COMMON && tk_value_type(f, d->res[0])->rank == 1) ||
+           (like != TK_LIKE_STAGED && l->regs <= 1);
+}
+
 // The layout in which the op needs a tile operand for its result in layout l.
 static tk_layout needed(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
     const tk_type *t = tk_value_type(f, op->opnd[i]);
@@ -85,7 +102,7 @@ static bool can_remake(const tk_func *f, tk_vid v, const tk_layout *l, left *x) 
         return false;
     }
     --*n;
-    if (tk_is_free(f, v)) {
+    if (tk_is_free(f, v) || is_taken(f, d, l) || (x->reads && is_read(f, d))) {
         return true;
     }
     if (!is_line(f, d) && !is_small_load(f, d, l) &&
@@ -109,7 +126,7 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
     const tk_type *t = tk_value_type(f, v);
     tk_vid opnd[2 + TK_MAX_TENSOR_RANK] = {0}; // of a load with a mask
     for (uint32_t i = 0; i < d->nopnd; i++) {
-        if (is_tile(f, d->opnd[i])) {
+        if (is_tile(f, d->opnd[i]) && d->code != TK_OP_CONVERT) {
             const tk_layout need = needed(f, d, i, l);
             opnd[i] = make(f, at, d->opnd[i], &need);
         } else {
@@ -120,15 +137,17 @@ static tk_vid make(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
     op->at = d->at;
     op->fast = d->fast;
     tk_value_lay(f, op->res[0], tk_layout_new(f->module->arena, *l));
-    tk_op_insert_before(at, op);
+    tk_op_insert_before(d->code == TK_OP_CONVERT ? d->next : at,
+                        op); // its slot is not released yet
     return op->res[0];
 }
 
 bool tk_can_remake(const tk_func *f, tk_vid v, const tk_layout *l) {
-    left x = {tk_type_elems(tk_value_type(f, v)), MOST_OPS, MOST_SMALL};
+    left x = {tk_type_elems(tk_value_type(f, v)), MOST_OPS, MOST_SMALL, false};
     return can_remake(f, v, l, &x);
 }
 
 tk_vid tk_remake(tk_func *f, tk_op *at, tk_vid v, const tk_layout *l) {
-    return tk_can_remake(f, v, l) ? make(f, at, v, l) : 0;
+    left x = {tk_type_elems(tk_value_type(f, v)), MOST_OPS, MOST_SMALL, true};
+    return can_remake(f, v, l, &x) ? make(f, at, v, l) : 0;
 }

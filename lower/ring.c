@@ -3,6 +3,7 @@
 #include "lower/ring.h"
 
 #include "ir/matrix.h"
+#include "lower/lower.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
 
@@ -38,12 +39,23 @@ bool tk_fetches(const tk_op *op, tk_vid ring) {
     return op->code == TK_OP_FETCH && op->at.how != TK_HOW_BEGIN && op->opnd[op->nopnd - 1] == ring;
 }
 
+const tk_op *tk_ring_fetch(const tk_func *f, tk_vid ring) {
+    search s = {ring, NULL};
+    tk_func_walk((tk_func *)(uintptr_t)f, find, &s); // changes nothing
+    return s.fetch;
+}
+
+tk_like tk_loaded_like(const tk_func *f, const tk_op *op) {
+    return op->at.staged              ? TK_LIKE_STAGED
+           : tk_is_common_load(f, op) ? TK_LIKE_COMMON
+                                      : TK_LIKE_LOAD;
+}
+
 tk_layout tk_ring_layout(const tk_func *f, const tk_op *ring) {
     const tk_type *t = tk_value_type(f, ring->res[0]);
-    search s = {ring->res[0], NULL};
-    tk_func_walk((tk_func *)(uintptr_t)f, find, &s); // changes nothing
-    return s.fetch
-               ? tk_ring_layout_of(f, s.fetch)
+    const tk_op *fetch = tk_ring_fetch(f, ring->res[0]);
+    return fetch
+               ? tk_ring_layout_of(f, fetch)
                : tk_layout_placed(t->rank, t->dim, t->rank - 1U, (unsigned)tk_dtype_size(t->dtype));
 }
 

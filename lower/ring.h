@@ -66,8 +66,11 @@ bool tk_fetch_joins(const tk_axis *x, const tk_op *op);
 // Registers of a thread that sums of wgmma take at most: those of one product.
 unsigned tk_sum_registers(const tk_func *f);
 
-// Whether op brings a tile of the ring: a fetch that is no `begin`.
+// Whether op brings a tile of the ring: a fetch that is no `begin`. The last that does; NULL: none.
 bool tk_fetches(const tk_op *op, tk_vid ring);
+const tk_op *tk_ring_fetch(const tk_func *f, tk_vid ring);
+// As what a load, or another access, is there.
+tk_like tk_loaded_like(const tk_func *f, const tk_op *op);
 
 // Why threads cannot copy the view by themselves; NULL: they can. `op` is the load.
 const char *tk_fetch_why_not(const tk_axis *x, const tk_op *op, unsigned log_warps);

@@ -3,6 +3,8 @@
 #include "lower/stage.h"
 
 #include "ir/pass_util.h"
+#include "ir/scratch.h"
+#include "lower/lower.h"
 #include "lower/views.h"
 
 typedef struct planner {
@@ -218,6 +220,27 @@ tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op) {
     p.tile = tk_view_type(p.f, op);
     plan(&p);
     return p.out;
+}
+
+const char *tk_stage_why_not(const tk_axis *x, const tk_target *t, const tk_op *op,
+                             const tk_stage_plan *p) {
+    enum { SHORT = 128, MOST = 80 * 1024 }; // bytes: of a row, of a tile
+    const tk_type *tile = tk_view_type(x->func, op);
+    if (p->why) {
+        return p->why;
+    }
+    if (p->extent * (int64_t)tk_dtype_size(tile->dtype) < SHORT) {
+        return "they are short";
+    }
+    const uint64_t bytes = tk_staged_bytes(tile, p->rows);
+    return bytes > MOST || bytes > t->shared_max ? "they are too long" : NULL;
+}
+
+bool tk_stage_concerns(const tk_axis *x, const tk_op *op) {
+    return (op->code == TK_OP_LOAD || op->code == TK_OP_STORE) && !tk_op_in_combine(op) &&
+           !tk_is_common_load(x->func, op) && x->facts &&
+           tk_stage_useful(x->facts[x->func->value.at[op->opnd[0]].index]) &&
+           tk_view_type(x->func, op)->rank > 0;
 }
 
 // ---- Bulk copies --------------------------------------------------------------------------------

@@ -52,6 +52,13 @@ typedef struct tk_stage_plan {
 // Of a load or store, from what is known of its indices. Needs no layouts.
 tk_stage_plan tk_stage_plan_of(const tk_axis *x, const tk_op *op);
 
+// Why a load or store does not go through shared memory, by its plan; NULL: it does, unless the
+// program multiplies matrices.
+const char *tk_stage_why_not(const tk_axis *x, const tk_target *t, const tk_op *op,
+                             const tk_stage_plan *p);
+// Whether it is one that could: of rows that are not aligned, which other programs do not read too.
+bool tk_stage_concerns(const tk_axis *x, const tk_op *op);
+
 // Whether a staged access moves its rows by bulk copies: the target has them; the op runs at most
 // once in a program, as the barrier that counts what comes in is made for one phase; and
 // nothing of the program reads what a bulk copy writes, or writes what one reads or writes: these

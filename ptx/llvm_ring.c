@@ -60,23 +60,6 @@ void tk_emit_ring_wait(tk_emit *e, LLVMValueRef barrier, const tk_ring_place *at
 
 // ---- The ring -----------------------------------------------------------------------------------
 
-typedef struct search {
-    tk_vid ring;
-    const tk_op *fetch;
-} search;
-
-static void find(void *user, tk_op *op) {
-    search *s = user;
-    s->fetch = tk_fetches(op, s->ring) ? op : s->fetch;
-}
-
-// A fetch that brings its tiles: all do so in the same way. NULL: there is none.
-static const tk_op *fetch_into(const tk_emit *e, tk_vid ring) {
-    search s = {ring, NULL};
-    tk_func_walk((tk_func *)(uintptr_t)e->f, find, &s); // changes nothing
-    return s.fetch;
-}
-
 // Arrivals at a full barrier: of the thread that begins tensor copies, of each warp that stores
 // some of a tile, of each thread that copies.
 static unsigned arrivals(const tk_emit *e, const tk_op *fetch) {
@@ -120,7 +103,7 @@ void tk_emit_cluster_barrier(tk_emit *e) {
 }
 
 static void make(tk_emit *e, const tk_op *op) {
-    const tk_op *fetch = fetch_into(e, op->res[0]);
+    const tk_op *fetch = tk_ring_fetch(e->f, op->res[0]); // all are of one kind
     tk_emit_ring *r = TK_NEW(e->arena, tk_emit_ring);
     r->next = e->rings;
     r->number = r->next ? r->next->number + 1 : 0;
