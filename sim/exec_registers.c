@@ -13,7 +13,8 @@ enum { MOST = 256, UNIT = 8, OF_SM = 65536 };
 uint32_t tk_sim_registers_at_launch(const tk_sim_warp *w) {
     const tk_sim_entry *e = w->grid->entry;
     if (e->maxnreg) {
-        return (e->maxnreg + UNIT - 1) / UNIT * UNIT;
+        const uint32_t n = e->maxnreg < MOST ? e->maxnreg : MOST;
+        return (n + UNIT - 1) / UNIT * UNIT;
     }
     const uint32_t *bound = e->reqntid[0] ? e->reqntid : e->maxntid;
     uint64_t threads = (uint64_t)bound[0] * bound[1] * bound[2];

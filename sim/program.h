@@ -207,7 +207,7 @@ typedef struct tk_sim_entry {
 // A parameter or result of a function: in a register, or at `offset` of the call's own memory.
 typedef struct tk_sim_formal {
     const char *name;
-    tk_sim_type type; // of a register
+    tk_sim_type type;
     bool is_register;
     uint32_t slot, offset, bytes, align;
 } tk_sim_formal;
@@ -223,8 +223,10 @@ typedef struct tk_sim_function {
     TK_VEC(tk_sim_formal) results, formals;
     tk_sim_entry *body; // NULL: of the system, or only declared
     tk_sim_builtin builtin;
-    uint32_t called; // the line of a call; 0: none
-    bool early;      // a function called it before its body was complete
+    uint32_t called;        // the line of a call; 0: none
+    bool early;             // a function called it before its body was complete
+    bool external, visible; // as it was first declared
+    uint32_t declared;      // the line where it was, unless it has a body there
 } tk_sim_function;
 
 enum { TK_SIM_CALL_DEPTH = 32, TK_SIM_FRAME_ALIGN = 128, TK_SIM_MAX_FORMALS = 64 };

@@ -14,8 +14,10 @@ enum {
     TK_SIM_MAX_INSTS = 1 << 17,      // an instruction's index has 17 bits in a shadow record
     TK_SIM_MAX_SHARED = 256 << 10,   // bytes of shared variables
     TK_SIM_MAX_LOCAL = 512 << 10,    // bytes of local variables a thread
-    TK_SIM_MAX_VARIABLES = 16 << 20, // bytes of global and constant variables
-    TK_SIM_MAX_DEPTH = 64            // scopes in scopes
+    TK_SIM_MAX_VARIABLES = 16 << 20, // bytes of global variables
+    TK_SIM_MAX_CONST = 64 << 10,     // bytes of constant variables
+    TK_SIM_MAX_DEPTH = 64,           // scopes in scopes
+    TK_SIM_MAX_DIMENSIONS = 16       // of arrays
 };
 
 typedef enum tk_sim_token_kind {
@@ -41,7 +43,8 @@ typedef enum tk_sim_symbol_kind {
     TK_SIM_SYMBOL_LABEL,
     TK_SIM_SYMBOL_FUNCTION,
     TK_SIM_SYMBOL_ENTRY,
-    TK_SIM_SYMBOL_TARGETS // of .branchtargets: labels, for one brx.idx
+    TK_SIM_SYMBOL_TARGETS, // of .branchtargets: labels, for one brx.idx
+    TK_SIM_SYMBOL_NUMBERED // see read_names.c
 } tk_sim_symbol_kind;
 
 typedef struct tk_sim_symbol {
@@ -53,8 +56,9 @@ typedef struct tk_sim_symbol {
     uint32_t depth; // of its scope
     uint32_t value; // slot, offset, index of a variable, function or instruction; RANGE: how many
     uint32_t bytes; // LOCAL
+    uint32_t least; // RANGE: the smallest number of such a name that is declared beside it
     uint8_t digits; // REG: of a range's number, at the name's end; 0: of none
-    bool placed;    // REG: has a slot; TARGETS: a brx.idx has them
+    bool placed;    // REG: has a slot; TARGETS: a brx.idx has them; ENTRY: is defined
     const char **labels; // TARGETS: [value]
 } tk_sim_symbol;
 
@@ -119,11 +123,11 @@ typedef struct tk_sim_reader {
     tk_sim_symbol **table; // of symbols by name: hashed
     uint32_t nsymbol, room;
     tk_sim_scope scope[TK_SIM_MAX_DEPTH];
-    uint32_t depth;      // scope[depth] is the innermost
-    tk_sim_entry *entry; // whose body is being read, or NULL
-    bool in_function;
-    uint32_t loc;
-    uint32_t *fill_table; // of the entry's fills by value: index + 1
+    uint32_t depth;          // scope[depth] is the innermost
+    tk_sim_entry *entry;     // whose body is being read, or NULL
+    bool in_function, sized; // .address_size was there
+    uint32_t loc, entries;   // entries: that have names
+    uint32_t *fill_table;    // of the entry's fills by value: index + 1
     uint32_t fill_room;
     uint32_t sink[2]; // slots for _ of registers and predicates, plus 1
 } tk_sim_reader;
@@ -157,6 +161,33 @@ tk_sim_symbol *tk_sim_lookup(tk_sim_reader *r, const char *name); // NULL
 void tk_sim_label_ref(tk_sim_reader *r, const char *name, uint32_t line, tk_sim_arg *arg);
 uint32_t tk_sim_fill_slot(tk_sim_reader *r, tk_sim_fill_kind kind, uint32_t index, uint64_t bits);
 uint32_t tk_sim_new_slot(tk_sim_reader *r, bool pred);
+
+// ---- read_variables.c
+typedef struct tk_sim_declared {
+    tk_sim_type type;
+    uint32_t vector; // 1, 2, 4
+    uint64_t align, count;
+    bool unsized; // name[]
+    bool managed;
+    unsigned dims;
+    uint64_t dim[TK_SIM_MAX_DIMENSIONS];
+    const char *name;
+} tk_sim_declared;
+bool tk_sim_read_type(tk_sim_reader *r, tk_sim_type *out);
+bool tk_sim_is_declarable(tk_sim_type t);
+// most: bytes.
+void tk_sim_read_parameter(tk_sim_reader *r, tk_sim_declared *d, uint64_t most);
+uint64_t tk_sim_declared_bytes(tk_sim_reader *r, const tk_sim_declared *d, uint64_t most);
+uint64_t tk_sim_declared_align(const tk_sim_declared *d);
+// Places `n` bytes in what a space has so far.
+uint64_t tk_sim_put_behind(uint64_t *used, uint64_t n, uint64_t align);
+void tk_sim_read_variables(tk_sim_reader *r, tk_sim_space space, bool external); // of one statement
+void tk_sim_read_locals(tk_sim_reader *r);
+
+// ---- read_operands.c
+// groups: a parenthesis opens a list of a call, not a constant expression. How many there are, up
+// to the semicolon.
+unsigned tk_sim_read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool groups);
 
 // ---- read_inst.c
 // Reads one instruction, from its mnemonic to the semicolon, into the entry.

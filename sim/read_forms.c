@@ -121,6 +121,9 @@ static const char *space_problem(const tk_sim_inst *i) {
             !of_space((tk_sim_space)a->space, tells ? TK_SIM_SHARED : named)) {
             return "the variable is of another space";
         }
+        if (a->space != TK_SIM_GENERIC && begins(i, "prefetchu.")) {
+            return "an address in a register is needed";
+        }
         if (a->space == TK_SIM_PARAM && begins(i, "st.")) {
             return "nothing is written to a parameter of the entry";
         }
@@ -228,16 +231,19 @@ const char *tk_sim_list_problem(tk_sim_reader *r, const tk_sim_row *row, const t
 
 // Results are discarded with _ where an instruction has others, or an effect.
 static const char *sink_problem(const tk_sim_inst *i, unsigned operand) {
-    const bool whole =
-        i->klass == TK_SIM_CLASS_ATOMIC || begins(i, "mbarrier.arrive") || begins(i, "setp.");
+    const bool whole = i->klass == TK_SIM_CLASS_ATOMIC || begins(i, "mbarrier.arrive") ||
+                       begins(i, "setp.") || begins(i, "lop3.") || begins(i, "match.all.");
+    const bool second = begins(i, "lop3.") || begins(i, "elect."); // whose second result must be
     const unsigned n = tk_sim_count_of(i, operand);
+    const tk_sim_arg *a = tk_sim_operand(i, operand);
     unsigned sinks = 0;
-    for (unsigned a = 0; a < n; a++) {
-        sinks += tk_sim_operand(i, operand)[a].kind == TK_SIM_ARG_SINK;
+    for (unsigned k = 0; k < n; k++) {
+        sinks += a[k].kind == TK_SIM_ARG_SINK;
     }
-    return sinks && (n > 1 ? sinks == n || begins(i, "shfl.") : !whole)
-               ? "this result cannot be discarded with _"
-               : NULL;
+    const bool must = n > 1 && ((second && a[1].kind == TK_SIM_ARG_SINK) ||
+                                (begins(i, "shfl.") && a[0].kind == TK_SIM_ARG_SINK));
+    return sinks && (n > 1 ? sinks == n || must : !whole) ? "this result cannot be discarded with _"
+                                                          : NULL;
 }
 
 // Of a register that is declared of a type; else NULL.
@@ -245,27 +251,47 @@ static const tk_sim_type_info *declared(const tk_sim_arg *a) {
     return a->kind == TK_SIM_ARG_REG && a->space ? &tk_sim_types[a->space - 1] : NULL;
 }
 
+// Whether a matrix's registers may be declared of a type: as their elements', or of .b. Bytes and
+// what wgmma reads are bits, though f16x2 counts as such and other types do not always.
+static bool matrix_takes(const tk_sim_inst *i, unsigned operand, const tk_sim_type_info *t) {
+    const bool mma = begins(i, "mma."), is = mma || begins(i, "wgmma.mma_async");
+    const bool sum = operand == 0 || (mma && operand == 3);
+    if (!is || t->kind == 'b' || t->bits != 32) {
+        return true;
+    }
+    const tk_sim_type of = (tk_sim_type)i->type[sum ? 0 : operand];
+    const bool pairs = t == &tk_sim_types[TK_SIM_F16X2];
+    switch (sum || !mma ? tk_sim_types[of].kind : 'b') {
+    case 's':
+    case 'u':
+        return !sum || t->kind != 'f';
+    case 'f':
+        return sum && of == TK_SIM_F32 ? t == &tk_sim_types[TK_SIM_F32] : pairs;
+    }
+    return of == TK_SIM_F16 ? pairs : of != TK_SIM_BF16 && of != TK_SIM_TF32;
+}
+
 // Registers next to each other in a list are of one type, but that u goes with s, and .b with all.
-// What mov takes apart or joins has as many bits as the list. Of mma, tf32 is bits: one of .b at
-// least is asked for. So ptxas has it.
+// What mov takes apart or joins has as many bits as the list. One of .b makes bits of a matrix's.
+// So ptxas has it.
 static const char *types_problem(const tk_sim_inst *i, unsigned operand) {
     const tk_sim_arg *a = tk_sim_operand(i, operand);
     const unsigned n = tk_sim_count_of(i, operand);
     const tk_sim_type_info *last = NULL;
-    bool bits = !begins(i, "mma.") || !has_type(i, TK_SIM_TF32, TK_SIM_TF32) || operand == 0 ||
-                operand == 3;
+    bool bits = false, fits = true;
     unsigned width = 0;
-    for (unsigned k = 0; k < n && n > 1; k++) {
+    for (unsigned k = 0; k < n; k++) {
         const tk_sim_type_info *t = declared(&a[k]);
-        width = a[k].kind == TK_SIM_ARG_REG ? a[k].bytes * 8u : width;
-        bits = bits || !t || t->kind == 'b';
+        fits = fits && (!t || matrix_takes(i, operand, t));
+        width = a[k].kind == TK_SIM_ARG_REG && n > 1 ? a[k].bytes * 8u : width;
+        bits = bits || (t && t->kind == 'b');
         if (t && last && t != last && t->kind != 'b' && last->kind != 'b' &&
             (t->kind == 'f' || last->kind == 'f')) {
             return "registers of one list have one type";
         }
         last = t;
     }
-    return n > 1 && !bits ? "registers of tf32 are of .b32"
+    return !bits && !fits ? "registers of a matrix are of its elements' type, or of .b32"
            : width && begins(i, "mov.b") && width * n != tk_sim_types[i->type[0]].bits
                ? "the list has not as many bits as the instruction"
                : NULL;
@@ -285,8 +311,11 @@ static const char *operand_problem(const tk_sim_inst *i) {
             }
         }
     }
-    const bool number = begins(i, "movmatrix.") && i->arg[1].kind == TK_SIM_ARG_CONST;
-    return why ? why : number ? "a register is needed" : NULL;
+    const bool number = (begins(i, "movmatrix.") || begins(i, "cvt.rna.tf32")) &&
+                        i->arg[1].kind == TK_SIM_ARG_CONST;
+    const bool ordinal = begins(i, "tensormap.replace.") && tk_sim_count_of(i, 2);
+    const bool real = ordinal && declared(&i->arg[2]) == &tk_sim_types[TK_SIM_F32];
+    return why ? why : number ? "a register is needed" : real ? "an integer is needed" : NULL;
 }
 
 // Instructions of PTX, and forms of others by a word, that the simulator does not have.

@@ -6,102 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- Operands as written
-
-enum { MAX_ITEMS = 320 };
-
-static void read_item(tk_sim_reader *r, tk_sim_item *out) {
-    memset(out, 0, sizeof *out);
-    const bool no = tk_sim_accept(r, "!");
-    if (tk_sim_constant_begins(r)) {
-        out->kind = TK_SIM_ITEM_NUMBER;
-        out->number = no ? tk_sim_read_constant_not(r) : tk_sim_read_constant(r);
-        return;
-    }
-    out->negated = no;
-    out->kind = TK_SIM_ITEM_SYMBOL;
-    out->name = tk_sim_word(r, "an operand");
-    if (strcmp(out->name, "_") == 0) {
-        out->kind = TK_SIM_ITEM_SINK;
-    } else if (tk_sim_is(r, "-")) {
-        tk_sim_refuse(r, "behind '%s' stands '+' and a number, which may be negative", out->name);
-    } else if (tk_sim_accept(r, "+")) {
-        tk_sim_number x = tk_sim_read_constant(r);
-        if (x.is_float) {
-            tk_sim_refuse(r, "behind '%s+' stands an integer", out->name);
-        }
-        out->sum = true;
-        out->plus = (int64_t)x.bits;
-    }
-}
-
-typedef struct item_list {
-    TK_VEC(tk_sim_item) items;
-} item_list;
-
-static void push_item(tk_sim_reader *r, item_list *l) {
-    if (l->items.n == MAX_ITEMS) {
-        tk_sim_refuse(r, "more than %d operands in one list", MAX_ITEMS);
-    }
-    tk_sim_item x;
-    read_item(r, &x);
-    tk_vec_push(r->arena, &l->items, x);
-}
-
-static void read_list(tk_sim_reader *r, item_list *l, const char *close) {
-    if (tk_sim_accept(r, close)) {
-        return;
-    }
-    do {
-        push_item(r, l);
-    } while (tk_sim_accept(r, ","));
-    tk_sim_expect(r, close);
-}
-
-// groups: a parenthesis opens a list of a call, not a constant expression.
-static void read_operand(tk_sim_reader *r, tk_sim_operand_text *out, bool groups) {
-    item_list l = {{0}};
-    if (tk_sim_accept(r, "{")) {
-        out->kind = TK_SIM_OPERAND_LIST;
-        read_list(r, &l, "}");
-    } else if (groups && tk_sim_accept(r, "(")) {
-        out->kind = TK_SIM_OPERAND_GROUP;
-        read_list(r, &l, ")");
-    } else if (tk_sim_accept(r, "[")) {
-        out->kind = TK_SIM_OPERAND_ADDRESS;
-        push_item(r, &l);
-        if (tk_sim_accept(r, ",")) {
-            tk_sim_expect(r, "{");
-            read_list(r, &l, "}");
-        }
-        tk_sim_expect(r, "]");
-    } else {
-        push_item(r, &l);
-        if (tk_sim_accept(r, "|")) {
-            out->kind = TK_SIM_OPERAND_PAIR;
-            push_item(r, &l);
-        }
-    }
-    out->n = l.items.n;
-    out->item = l.items.at;
-}
-
-static unsigned read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool groups) {
-    unsigned n = 0;
-    memset(o, 0, TK_SIM_OPERANDS * sizeof *o);
-    if (tk_sim_accept(r, ";")) {
-        return 0;
-    }
-    do {
-        if (n == TK_SIM_OPERANDS) {
-            tk_sim_refuse(r, "more than %d operands", TK_SIM_OPERANDS);
-        }
-        read_operand(r, &o[n++], groups);
-    } while (tk_sim_accept(r, ","));
-    tk_sim_expect(r, ";");
-    return n;
-}
-
 // ---- Fitting
 
 // One operand of a shape: see ops.def.
@@ -109,6 +13,7 @@ typedef struct spec {
     bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
     bool number, listed, bits_only; // bits_only: w and the like, which take no floats
     bool loose;                     // registers of any type of its size: in lists and calls
+    bool integers;                  // also where the type is a float: in lists of accesses
     unsigned bits, place;           // place: which operand
     tk_sim_type type;               // of immediates
 } spec;
@@ -211,6 +116,23 @@ static bool special_fits(unsigned which, unsigned bytes, const spec *s) {
            (which == TK_SIM_SPECIAL_GRIDID && s->bits == 32);
 }
 
+// The fourth component of %tid and the like is 0.
+static bool fit_fourth(fitting *f, const tk_sim_item *x, const spec *s) {
+    static const char *const vectors[] = {"%tid.w",           "%ntid.w",          "%ctaid.w",
+                                          "%nctaid.w",        "%clusterid.w",     "%nclusterid.w",
+                                          "%cluster_ctaid.w", "%cluster_nctaid.w"};
+    bool is = false;
+    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
+        is = is || strcmp(vectors[k], x->name) == 0;
+    }
+    if (!is || !takes_special(f, s) || s->pred || !(s->bits == 32 || s->bits == 16)) {
+        return false;
+    }
+    push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, 0), 0, TK_SIM_ARG_REG,
+                             (uint8_t)(s->bits / 8), false, 0});
+    return true;
+}
+
 static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
     static const struct {
         const char *name;
@@ -236,7 +158,8 @@ static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
             return true;
         }
     }
-    return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
+    return fit_fourth(f, x, s) ||
+           misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
 }
 
 static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
@@ -267,6 +190,11 @@ static bool takes_address(const fitting *f, const spec *s) {
            !tk_sim_has(f->inst, TK_SIM_MOD_TO);
 }
 
+// Of functions and entries: what differs from all others, and is no address of memory.
+static uint64_t code_address(const tk_sim_symbol *y) {
+    return (UINT64_C(1) << 56) + 128 * (2 * (uint64_t)y->value + (y->kind == TK_SIM_SYMBOL_ENTRY));
+}
+
 static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
     const tk_sim_symbol *y = tk_sim_lookup(f->r, x->name);
     if (!y) {
@@ -286,6 +214,7 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
                                        bytes * 8, s->bits));
         }
         if (!s->pred && !s->any && !s->loose &&
+            !(s->integers && tk_sim_types[y->type].kind != 'f' && bytes * 8 == s->bits) &&
             !tk_sim_register_fits(f->inst, s->place, y->type, s->type, s->bits_only)) {
             return misfit(f, tk_format(f->r->arena, "'%s' is of .%s, which does not go with %s",
                                        x->name, tk_sim_types[y->type].name,
@@ -311,9 +240,16 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     case TK_SIM_SYMBOL_FUNCTION:
     case TK_SIM_SYMBOL_ENTRY:
+        if (!takes_address(f, s) || strncmp(f->inst->name, "mov.", 4) != 0 || s->bits != 64) {
+            break;
+        }
+        push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, code_address(y)), 0,
+                                 TK_SIM_ARG_CONST, 8, false, 0});
+        return true;
     case TK_SIM_SYMBOL_RANGE:
     case TK_SIM_SYMBOL_LABEL:
     case TK_SIM_SYMBOL_TARGETS:
+    case TK_SIM_SYMBOL_NUMBERED:
         break;
     }
     return misfit(f, tk_format(f->r->arena, "'%s' does not fit here", x->name));
@@ -444,6 +380,62 @@ static bool fit_targets(fitting *f, const tk_sim_operand_text *o) {
     return true;
 }
 
+// As what numbers count in a list, by the registers there: as a register that has a type of its
+// own; else floats as floats, and integers as bits, of the registers' size.
+static spec numbers_in_list(const fitting *f, const tk_sim_operand_text *o, const spec *s) {
+    spec out = *s;
+    tk_sim_type type = TK_SIM_PRED; // of a register
+    bool floats = false, decimals = false;
+    for (uint32_t k = 0; k < o->n; k++) {
+        const tk_sim_item *x = &o->item[k];
+        const bool symbol = x->kind == TK_SIM_ITEM_SYMBOL;
+        const tk_sim_symbol *y = symbol ? tk_sim_lookup(f->r, x->name) : NULL;
+        if (y && y->kind == TK_SIM_SYMBOL_REG &&
+            (type == TK_SIM_PRED || tk_sim_types[type].kind == 'b')) {
+            type = y->type;
+        }
+        floats = floats || (x->kind == TK_SIM_ITEM_NUMBER && x->number.is_float);
+        decimals = decimals ||
+                   (x->kind == TK_SIM_ITEM_NUMBER && x->number.is_float && x->number.pattern != 4);
+    }
+    if (type == TK_SIM_PRED) { // numbers alone: written as decimals, they are of f64
+        const bool narrow = s->type == TK_SIM_F32 && strncmp(f->inst->name, "mma.", 4) == 0;
+        out.type = narrow && decimals ? TK_SIM_B32 : s->type;
+        return out;
+    }
+    out.bits = s->any ? tk_sim_types[type].bits : s->bits;
+    out.any = false;
+    out.type = tk_sim_types[type].kind != 'b' ? type
+               : out.bits < 16                ? s->type
+               : !floats                      ? bits_type(out.bits)
+               : out.bits == 64               ? TK_SIM_F64
+               : out.bits == 32               ? TK_SIM_F32
+                                              : s->type;
+    return out;
+}
+
+// Accesses of memory take registers in lists as they do alone, unless one is of .b: then these are
+// bits. Of matrices see read_forms.c.
+static bool is_access(const tk_sim_inst *i) {
+    static const char *const begin[] = {"ld.", "st.", "ldu.", "atom.", "red."};
+    bool is = false;
+    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
+        is = is || strncmp(i->name, begin[k], strlen(begin[k])) == 0;
+    }
+    return is;
+}
+
+static bool has_bits(const fitting *f, const tk_sim_operand_text *o) {
+    bool has = false;
+    for (uint32_t k = 0; k < o->n; k++) {
+        const tk_sim_item *x = &o->item[k];
+        const bool symbol = x->kind == TK_SIM_ITEM_SYMBOL;
+        const tk_sim_symbol *y = symbol ? tk_sim_lookup(f->r, x->name) : NULL;
+        has = has || (y && y->kind == TK_SIM_SYMBOL_REG && tk_sim_types[y->type].kind == 'b');
+    }
+    return has;
+}
+
 static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     if (s->address) {
         return fit_address(f, o, s->coordinates);
@@ -458,9 +450,12 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     if (o->kind == TK_SIM_OPERAND_LIST && s->list) {
         bool ok = o->n > 0 || misfit(f, "an empty list");
         spec each = *s;
-        each.loose = true;
+        each.loose = !is_access(f->inst) || has_bits(f, o);
+        each.integers = !each.loose && (s->type == TK_SIM_F32 || s->type == TK_SIM_F64);
+        const spec number = numbers_in_list(f, o, &each);
         for (uint32_t k = 0; ok && k < o->n; k++) {
-            ok = fit_item(f, &o->item[k], &each);
+            const bool is = o->item[k].kind == TK_SIM_ITEM_NUMBER;
+            ok = fit_item(f, &o->item[k], is ? &number : &each);
         }
         return ok;
     }
@@ -752,7 +747,7 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
     x.line = r->token.line;
     x.name = read_mnemonic(r);
     const bool call = strcmp(x.name, "call") == 0 || strcmp(x.name, "call.uni") == 0;
-    x.n = read_operands(r, x.operand, call);
+    x.n = tk_sim_read_operands(r, x.operand, call);
     if (call) {
         read_call(r, &x, guard, guard_slot);
         return;

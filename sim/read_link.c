@@ -119,8 +119,9 @@ static void find_builtin(tk_sim_reader *r, tk_sim_function *f) {
             f->builtin = known[k].builtin;
         }
     }
-    if (f->called && f->builtin == TK_SIM_BUILTIN_NONE) {
-        tk_sim_refuse_at(r, f->called, "function '%s' is not in the module", f->name);
+    if (!f->external || (f->called && f->builtin == TK_SIM_BUILTIN_NONE)) {
+        tk_sim_refuse_at(r, f->called ? f->called : f->declared,
+                         "function '%s' is not in the module", f->name);
     }
 }
 
@@ -132,6 +133,9 @@ void tk_sim_link(tk_sim_reader *r) {
         } else {
             find_builtin(r, p->functions.at[k]);
         }
+    }
+    if (p->entries.n != r->entries) {
+        tk_sim_refuse(r, "an entry is declared and not defined");
     }
     for (uint32_t k = 0; k < p->entries.n; k++) {
         tk_sim_entry *e = p->entries.at[k];

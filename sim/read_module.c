@@ -8,242 +8,15 @@
 
 #include <string.h>
 
-// ---- Variables
-
-typedef struct declared {
-    tk_sim_type type;
-    uint32_t vector; // 1, 2, 4
-    uint64_t align, count;
-    bool unsized; // name[]
-    unsigned dims;
-    const char *name;
-} declared;
-
-static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
-
-static bool read_type(tk_sim_reader *r, tk_sim_type *out) {
-    const tk_sim_token *t = &r->token;
-    bool is = t->kind == TK_SIM_TOKEN_WORD && t->n > 1 && t->at[0] == '.' &&
-              tk_sim_type_of(t->at + 1, t->n - 1, out);
-    if (is) {
-        tk_sim_next(r);
-    }
-    return is;
-}
-
-static void read_align(tk_sim_reader *r, uint64_t *align) {
-    *align = tk_sim_read_integer(r, 4096, "an alignment");
-    if (*align == 0 || (*align & (*align - 1))) {
-        tk_sim_refuse(r, "an alignment must be a power of two");
-    }
-}
-
-// [.align n] [.v2] .type [.ptr ...] name [n]...
-static void read_declared(tk_sim_reader *r, declared *d, uint64_t most) {
-    memset(d, 0, sizeof *d);
-    d->vector = 1;
-    d->count = 1;
-    bool typed = false;
-    while (r->token.kind == TK_SIM_TOKEN_WORD && r->token.at[0] == '.') {
-        uint64_t pointee;
-        if (tk_sim_accept(r, ".align")) {
-            read_align(r, &d->align);
-        } else if (tk_sim_accept(r, ".ptr")) {
-            while (tk_sim_accept(r, ".global") || tk_sim_accept(r, ".shared") ||
-                   tk_sim_accept(r, ".const") || tk_sim_accept(r, ".local")) {
-            }
-            if (tk_sim_accept(r, ".align")) {
-                read_align(r, &pointee);
-            }
-        } else if (tk_sim_accept(r, ".v2")) {
-            d->vector = 2;
-        } else if (tk_sim_accept(r, ".v4")) {
-            d->vector = 4;
-        } else if (!typed && read_type(r, &d->type)) {
-            typed = true;
-        } else {
-            tk_sim_refuse(r, "unknown attribute %s of a declaration", tk_sim_token_text(r));
-        }
-    }
-    if (!typed) {
-        tk_sim_refuse(r, "a declaration without a type");
-    }
-    d->name = tk_sim_word(r, "a name");
-    while (tk_sim_accept(r, "[")) {
-        d->dims++;
-        if (tk_sim_accept(r, "]")) {
-            d->unsized = true;
-            continue;
-        }
-        d->count *= tk_sim_read_integer(r, most, "a number of elements");
-        if (d->count > most) {
-            tk_sim_refuse(r, "'%s' is larger than %llu bytes", d->name, (unsigned long long)most);
-        }
-        tk_sim_expect(r, "]");
-    }
-}
-
-static uint64_t element_bytes(const declared *d) { return tk_sim_types[d->type].bits / 8u; }
-
-static uint64_t alignment(const declared *d) {
-    uint64_t natural = element_bytes(d) * d->vector;
-    return d->align ? d->align : natural ? natural : 1;
-}
-
-static uint64_t declared_bytes(tk_sim_reader *r, const declared *d, uint64_t most) {
-    uint64_t bytes = element_bytes(d) * d->vector * d->count;
-    if (d->type == TK_SIM_PRED || bytes > most) {
-        tk_sim_refuse(r, "'%s' is larger than %llu bytes, or a predicate", d->name,
-                      (unsigned long long)most);
-    }
-    if (bytes == 0) {
-        tk_sim_refuse(r, "'%s' has no size", d->name);
-    }
-    return bytes;
-}
-
-// ---- Initialisers
-
-typedef struct bytes {
-    TK_VEC(unsigned char) data;
-} bytes;
-
-static void push_value(tk_sim_reader *r, bytes *b, uint64_t value, uint64_t size) {
-    for (uint64_t k = 0; k < size; k++) {
-        tk_vec_push(r->arena, &b->data, (unsigned char)(value >> (8 * k)));
-    }
-}
-
-static void read_address_value(tk_sim_reader *r, bytes *b, uint64_t size, uint32_t in) {
-    tk_sim_reloc x = {.in = in, .at = b->data.n};
-    x.generic = tk_sim_accept(r, "generic");
-    if (x.generic) {
-        tk_sim_expect(r, "(");
-    }
-    const char *name = tk_sim_word(r, "a variable");
-    const tk_sim_symbol *s = tk_sim_lookup(r, name);
-    if (!s || s->kind != TK_SIM_SYMBOL_VARIABLE || size != 8) {
-        tk_sim_refuse(r, "'%s' is no variable whose address fits here", name);
-    }
-    x.of = s->value;
-    if (x.generic) {
-        tk_sim_expect(r, ")");
-    }
-    if (tk_sim_accept(r, "+")) {
-        tk_sim_number plus = tk_sim_read_constant(r);
-        if (plus.is_float) {
-            tk_sim_refuse(r, "behind '%s+' stands an integer", name);
-        }
-        x.plus = (int64_t)plus.bits;
-    }
-    tk_vec_push(r->arena, &r->program->relocs, x);
-    push_value(r, b, 0, size);
-}
-
-static void read_value(tk_sim_reader *r, bytes *b, const declared *d, uint32_t in) {
-    if (!tk_sim_constant_begins(r)) {
-        read_address_value(r, b, element_bytes(d), in);
-        return;
-    }
-    uint64_t bits;
-    tk_sim_number x = tk_sim_read_constant(r);
-    if (!tk_sim_number_bits(&x, d->type, &bits)) {
-        tk_sim_refuse(r, "this number does not fit the type");
-    }
-    push_value(r, b, bits, element_bytes(d));
-}
-
-static void read_values(tk_sim_reader *r, bytes *b, const declared *d, uint32_t in) {
-    if (!tk_sim_accept(r, "{")) {
-        read_value(r, b, d, in);
-        return;
-    }
-    if (tk_sim_accept(r, "}")) {
-        return;
-    }
-    if (d->dims > 1 || tk_sim_is(r, "{")) {
-        tk_sim_refuse(r, "initial values of arrays of arrays are not supported by the simulator");
-    }
-    do {
-        read_value(r, b, d, in);
-    } while (tk_sim_accept(r, ","));
-    tk_sim_expect(r, "}");
-}
-
-// ---- Variables of the module
-
-// Places `n` bytes in what a space has so far.
-static uint64_t place(uint64_t *used, uint64_t n, uint64_t align) {
-    uint64_t at = align_up(*used, align);
-    *used = at + n;
-    return at;
-}
-
-static void read_initialiser(tk_sim_reader *r, const declared *d, uint32_t index) {
-    bytes b = {{0}};
-    uint64_t most = r->program->variables.at[index].bytes;
-    read_values(r, &b, d, index);
-    if (d->unsized) {
-        r->program->variables.at[index].bytes = b.data.n;
-    } else if (b.data.n > most) {
-        tk_sim_refuse(r, "'%s' has more values than room", d->name);
-    }
-    uint64_t size = r->program->variables.at[index].bytes;
-    unsigned char *data = tk_alloc(r->arena, size);
-    if (b.data.n) {
-        memcpy(data, b.data.at, b.data.n);
-    }
-    r->program->variables.at[index].data = data;
-}
-
-static void read_variable(tk_sim_reader *r, tk_sim_space space, bool external) {
-    declared d;
-    uint64_t most = space == TK_SIM_SHARED ? TK_SIM_MAX_SHARED : TK_SIM_MAX_VARIABLES;
-    tk_sim_program *p = r->program;
-    read_declared(r, &d, most);
-    uint32_t index = p->variables.n;
-    tk_sim_declare(r, d.name, TK_SIM_SYMBOL_VARIABLE)->value = index;
-    tk_sim_variable v = {.name = d.name, .space = space};
-    v.dynamic = space == TK_SIM_SHARED && external && d.unsized;
-    v.bytes = d.unsized ? 0 : declared_bytes(r, &d, most);
-    tk_vec_push(r->arena, &p->variables, v);
-    if (tk_sim_accept(r, "=")) {
-        if (space == TK_SIM_SHARED) {
-            tk_sim_refuse(r, "shared memory has no initial values");
-        }
-        read_initialiser(r, &d, index);
-    } else if (d.unsized && !v.dynamic) {
-        tk_sim_refuse(r, "'%s' has no size", d.name);
-    } else if (external && !v.dynamic) {
-        tk_sim_refuse(r, "'%s' is of another module", d.name);
-    }
-    uint64_t shared = p->shared_bytes;
-    uint64_t *used = space == TK_SIM_SHARED   ? &shared
-                     : space == TK_SIM_GLOBAL ? &p->global_bytes
-                                              : &p->const_bytes;
-    p->variables.at[index].offset = // dynamic: its alignment, until all others have their places
-        v.dynamic ? alignment(&d) : place(used, p->variables.at[index].bytes, alignment(&d));
-    if (*used > most) {
-        tk_sim_refuse(r, "variables of more than %llu bytes", (unsigned long long)most);
-    }
-    p->shared_bytes = (uint32_t)shared;
-    tk_sim_expect(r, ";");
-}
-
 // ---- Statements of a body
-
-// Other types are of instructions only.
-static bool of_registers(tk_sim_type t) {
-    return t <= TK_SIM_B64 || t == TK_SIM_PRED || t == TK_SIM_F16 || t == TK_SIM_F16X2 ||
-           t == TK_SIM_F32 || t == TK_SIM_F64;
-}
 
 static void read_registers(tk_sim_reader *r) {
     tk_sim_type type;
-    if (tk_sim_is(r, ".b128")) {
-        tk_sim_refuse(r, "registers of type .b128 are not supported by the simulator");
+    if (tk_sim_is(r, ".b128") || tk_sim_is(r, ".v2") || tk_sim_is(r, ".v4")) {
+        tk_sim_refuse(r, "registers of type %s are not supported by the simulator",
+                      tk_sim_token_text(r));
     }
-    if (!read_type(r, &type) || !of_registers(type)) {
+    if (!tk_sim_read_type(r, &type) || !tk_sim_is_declarable(type)) {
         tk_sim_refuse(r, "registers of type %s are not known", tk_sim_token_text(r));
     }
     do {
@@ -253,25 +26,12 @@ static void read_registers(tk_sim_reader *r) {
         s->type = type;
         if (range) {
             s->value = (uint32_t)tk_sim_read_integer(r, 99999999, "a number of registers");
+            if (s->least < s->value) {
+                tk_sim_refuse(r, "'%s%u' is declared twice", name, s->least);
+            }
             tk_sim_expect(r, ">");
         }
     } while (tk_sim_accept(r, ","));
-    tk_sim_expect(r, ";");
-}
-
-// A thread's own memory: .local, and the .param in which calls hand over arguments.
-static void read_local(tk_sim_reader *r) {
-    declared d;
-    read_declared(r, &d, TK_SIM_MAX_LOCAL);
-    uint64_t used = r->entry->local_bytes;
-    uint64_t at = place(&used, declared_bytes(r, &d, TK_SIM_MAX_LOCAL), alignment(&d));
-    if (used > TK_SIM_MAX_LOCAL) {
-        tk_sim_refuse(r, "a thread's own memory of more than %d bytes", TK_SIM_MAX_LOCAL);
-    }
-    r->entry->local_bytes = (uint32_t)used;
-    tk_sim_symbol *s = tk_sim_declare(r, d.name, TK_SIM_SYMBOL_LOCAL);
-    s->value = (uint32_t)at;
-    s->bytes = (uint32_t)(used - at);
     tk_sim_expect(r, ";");
 }
 
@@ -300,10 +60,12 @@ static void read_loc(tk_sim_reader *r) {
 }
 
 static void read_pragma(tk_sim_reader *r) {
-    while (r->token.kind == TK_SIM_TOKEN_STRING) {
+    do {
+        if (r->token.kind != TK_SIM_TOKEN_STRING) {
+            tk_sim_refuse(r, "expected a pragma, not %s", tk_sim_token_text(r));
+        }
         tk_sim_next(r);
-        tk_sim_accept(r, ",");
-    }
+    } while (tk_sim_accept(r, ","));
     tk_sim_expect(r, ";");
 }
 
@@ -311,13 +73,13 @@ static bool read_body_directive(tk_sim_reader *r) {
     if (tk_sim_accept(r, ".reg")) {
         read_registers(r);
     } else if (tk_sim_accept(r, ".local") || tk_sim_accept(r, ".param")) {
-        read_local(r);
+        tk_sim_read_locals(r);
     } else if (tk_sim_accept(r, ".shared")) {
-        read_variable(r, TK_SIM_SHARED, false);
+        tk_sim_read_variables(r, TK_SIM_SHARED, false);
     } else if (tk_sim_accept(r, ".global")) {
-        read_variable(r, TK_SIM_GLOBAL, false);
+        tk_sim_read_variables(r, TK_SIM_GLOBAL, false);
     } else if (tk_sim_accept(r, ".const")) {
-        read_variable(r, TK_SIM_CONST, false);
+        tk_sim_read_variables(r, TK_SIM_CONST, false);
     } else if (tk_sim_accept(r, ".loc")) {
         read_loc(r);
     } else if (tk_sim_accept(r, ".pragma")) {
@@ -395,11 +157,12 @@ static void read_params(tk_sim_reader *r) {
         return;
     }
     do {
-        declared d;
+        tk_sim_declared d;
         tk_sim_expect(r, ".param");
-        read_declared(r, &d, 32764);
-        uint64_t n = declared_bytes(r, &d, 32764);
-        tk_sim_param p = {d.name, (uint32_t)place(&used, n, alignment(&d)), (uint32_t)n};
+        tk_sim_read_parameter(r, &d, 32764);
+        uint64_t n = tk_sim_declared_bytes(r, &d, 32764);
+        uint64_t at = tk_sim_put_behind(&used, n, tk_sim_declared_align(&d));
+        tk_sim_param p = {d.name, (uint32_t)at, (uint32_t)n};
         if (used > 32764) {
             tk_sim_refuse(r, "parameters of more than 32764 bytes");
         }
@@ -453,9 +216,9 @@ static void read_bounds(tk_sim_reader *r) {
         } else if (tk_sim_accept(r, ".minnctapersm")) {
             e->minnctapersm = read_count(r, UINT32_MAX, "a number of blocks");
         } else if (tk_sim_accept(r, ".maxnreg")) {
-            e->maxnreg = read_count(r, 255, "a number of registers");
+            e->maxnreg = read_count(r, UINT32_MAX, "a number of registers");
         } else if (tk_sim_accept(r, ".maxclusterrank")) {
-            e->maxclusterrank = read_count(r, 16, "a number of blocks");
+            e->maxclusterrank = read_count(r, UINT32_MAX, "a number of blocks");
         } else if (tk_sim_accept(r, ".pragma")) {
             read_pragma(r);
         } else if (tk_sim_accept(r, ".blocksareclusters")) {
@@ -494,9 +257,20 @@ static void read_code(tk_sim_reader *r) {
 static void read_entry(tk_sim_reader *r) {
     tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
     e->name = tk_sim_word(r, "a name");
-    tk_sim_declare(r, e->name, TK_SIM_SYMBOL_ENTRY);
+    tk_sim_symbol *s = tk_sim_lookup(r, e->name);
+    if (!s || s->kind != TK_SIM_SYMBOL_ENTRY || s->placed) {
+        s = tk_sim_declare(r, e->name, TK_SIM_SYMBOL_ENTRY);
+        s->value = r->entries++;
+    }
     begin_body(r, e);
     read_params(r);
+    if (tk_sim_is(r, ";")) {
+        tk_sim_scope_close(r); // of its parameters
+        tk_sim_next(r);
+        r->entry = NULL;
+        return;
+    }
+    s->placed = true;
     read_bounds(r);
     read_code(r);
     tk_vec_push(r->arena, &r->program->entries, e);
@@ -513,18 +287,21 @@ static void read_formals(tk_sim_reader *r, formals *list) {
     do {
         tk_sim_formal x = {.is_register = tk_sim_accept(r, ".reg"), .align = 1};
         if (x.is_register) {
-            if (!read_type(r, &x.type) || x.type == TK_SIM_PRED || tk_sim_types[x.type].bits > 64) {
-                tk_sim_refuse(r, "parameters of type %s are not known", tk_sim_token_text(r));
+            const char *named = tk_sim_token_text(r);
+            if (!tk_sim_read_type(r, &x.type) || x.type == TK_SIM_PRED ||
+                !tk_sim_is_declarable(x.type)) {
+                tk_sim_refuse(r, "parameters of type %s are not known", named);
             }
             x.bytes = tk_sim_types[x.type].bits / 8u;
             x.name = tk_sim_word(r, "a name");
         } else {
-            declared d;
+            tk_sim_declared d;
             tk_sim_expect(r, ".param");
-            read_declared(r, &d, 32764);
+            tk_sim_read_parameter(r, &d, 32764);
             x.name = d.name;
-            x.bytes = (uint32_t)declared_bytes(r, &d, 32764);
-            x.align = (uint32_t)alignment(&d);
+            x.type = d.type;
+            x.bytes = (uint32_t)tk_sim_declared_bytes(r, &d, 32764);
+            x.align = (uint32_t)tk_sim_declared_align(&d);
         }
         if (list->n == TK_SIM_MAX_FORMALS) {
             tk_sim_refuse(r, "more than %d parameters", TK_SIM_MAX_FORMALS);
@@ -537,7 +314,8 @@ static void read_formals(tk_sim_reader *r, formals *list) {
 static bool same_formals(const formals *x, const tk_sim_formal *y, uint32_t n) {
     bool same = x->n == n;
     for (uint32_t k = 0; same && k < n; k++) {
-        same = x->at[k].is_register == y[k].is_register && x->at[k].bytes == y[k].bytes;
+        same = x->at[k].is_register == y[k].is_register && x->at[k].bytes == y[k].bytes &&
+               x->at[k].type == y[k].type;
     }
     return same;
 }
@@ -552,7 +330,7 @@ static void declare_formals(tk_sim_reader *r, tk_sim_formal *x, uint32_t n) {
             s->value = x[k].slot = tk_sim_new_slot(r, false);
             continue;
         }
-        x[k].offset = (uint32_t)place(&used, x[k].bytes, x[k].align);
+        x[k].offset = (uint32_t)tk_sim_put_behind(&used, x[k].bytes, x[k].align);
         if (used > TK_SIM_MAX_LOCAL) {
             tk_sim_refuse(r, "parameters of more than %d bytes", TK_SIM_MAX_LOCAL);
         }
@@ -586,28 +364,44 @@ static tk_sim_function *announce(tk_sim_reader *r, const char *name, const forma
     return f;
 }
 
-static void read_function(tk_sim_reader *r) {
+// Whether a function is known to others, as it is written before it.
+typedef struct linking {
+    bool external, visible, common;
+} linking;
+
+static void read_function(tk_sim_reader *r, linking l) {
     formals results = {0}, arguments = {0};
     if (tk_sim_accept(r, "(")) {
         read_formals(r, &results);
     }
     const char *name = tk_sim_word(r, "a name");
+    const uint32_t line = r->token.line;
     if (tk_sim_accept(r, "(")) {
         read_formals(r, &arguments);
     }
+    for (uint32_t k = 0; results.n > 1 && k < results.n; k++) {
+        if (!results.at[k].is_register) {
+            tk_sim_refuse(r, "several results are in registers");
+        }
+    }
     while (tk_sim_accept(r, ".noreturn")) {
     }
-    if (tk_sim_is(r, ";")) {
-        const tk_sim_symbol *s = tk_sim_lookup(r, name);
-        if (!s) { // a definition keeps its own places
-            announce(r, name, &results, &arguments);
-        }
-        tk_sim_next(r);
-        return;
-    }
+    const bool first = !tk_sim_lookup(r, name), body = !tk_sim_is(r, ";");
     tk_sim_function *f = announce(r, name, &results, &arguments);
     if (f->body) {
-        tk_sim_refuse(r, "'%s' is defined twice", name);
+        tk_sim_refuse(r, "'%s' is defined before", name);
+    }
+    if (body &&
+        (l.external || (!first && (l.visible ? !f->visible && !f->external : f->external)))) {
+        tk_sim_refuse(r, "'%s' is declared as something else before, or is of another module",
+                      name);
+    }
+    f->external = first ? l.external : f->external;
+    f->visible = first ? l.visible : f->visible;
+    f->declared = line;
+    if (!body) {
+        tk_sim_next(r);
+        return;
     }
     tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
     e->name = name;
@@ -664,20 +458,22 @@ static void read_file(tk_sim_reader *r) {
 }
 
 static void read_linked(tk_sim_reader *r) {
-    bool external = tk_sim_is(r, ".extern");
-    while (tk_sim_accept(r, ".extern") || tk_sim_accept(r, ".visible") ||
-           tk_sim_accept(r, ".weak") || tk_sim_accept(r, ".common")) {
+    linking l = {.external = tk_sim_accept(r, ".extern")};
+    l.visible = !l.external && (tk_sim_accept(r, ".visible") || tk_sim_accept(r, ".weak"));
+    l.common = !l.external && !l.visible && tk_sim_accept(r, ".common");
+    if (tk_sim_is(r, ".alias")) {
+        tk_sim_refuse(r, ".alias is not supported by the simulator");
     }
-    if (tk_sim_accept(r, ".entry")) {
+    if (!l.common && tk_sim_accept(r, ".entry")) {
         read_entry(r);
-    } else if (tk_sim_accept(r, ".func")) {
-        read_function(r);
-    } else if (tk_sim_accept(r, ".shared")) {
-        read_variable(r, TK_SIM_SHARED, external);
+    } else if (!l.common && tk_sim_accept(r, ".func")) {
+        read_function(r, l);
+    } else if (!l.common && tk_sim_accept(r, ".shared")) {
+        tk_sim_read_variables(r, TK_SIM_SHARED, l.external);
     } else if (tk_sim_accept(r, ".global")) {
-        read_variable(r, TK_SIM_GLOBAL, external);
-    } else if (tk_sim_accept(r, ".const")) {
-        read_variable(r, TK_SIM_CONST, external);
+        tk_sim_read_variables(r, TK_SIM_GLOBAL, l.external);
+    } else if (!l.common && tk_sim_accept(r, ".const")) {
+        tk_sim_read_variables(r, TK_SIM_CONST, l.external);
     } else {
         tk_sim_refuse(r, "unknown directive %s", tk_sim_token_text(r));
     }
@@ -693,7 +489,8 @@ static void read_module(tk_sim_reader *r) {
             while (tk_sim_accept(r, ",")) {
                 tk_sim_word(r, "a target");
             }
-        } else if (tk_sim_accept(r, ".address_size")) {
+        } else if (!r->sized && tk_sim_accept(r, ".address_size")) {
+            r->sized = true;
             if (tk_sim_read_integer(r, 64, "an address's size") != 64) {
                 tk_sim_refuse(r, "addresses of 32 bits are not known");
             }
@@ -722,7 +519,8 @@ static void place_dynamic(tk_sim_program *p) {
     for (uint32_t k = 0; k < p->variables.n; k++) {
         tk_sim_variable *v = &p->variables.at[k];
         if (v->dynamic) {
-            v->offset = align_up(TK_SIM_SHARED_BASE + p->shared_bytes, align) - TK_SIM_SHARED_BASE;
+            uint64_t used = TK_SIM_SHARED_BASE + p->shared_bytes;
+            v->offset = tk_sim_put_behind(&used, 0, align) - TK_SIM_SHARED_BASE;
         }
     }
 }

@@ -93,11 +93,15 @@ void tk_sim_scope_close(tk_sim_reader *r) {
 }
 
 // Ranges have names of their own: beside %r<8> there may be a %r.
-static const char *range_name(tk_sim_reader *r, const char *prefix, size_t n) {
+static const char *key_name(tk_sim_reader *r, const char *prefix, size_t n, char mark) {
     char *name = TK_NEW_ARRAY(r->arena, char, n + 1);
     memcpy(name, prefix, n);
-    name[n] = '<';
+    name[n] = mark;
     return tk_intern(&r->names, name, n + 1);
+}
+
+static const char *range_name(tk_sim_reader *r, const char *prefix, size_t n) {
+    return key_name(r, prefix, n, '<');
 }
 
 // %r7 of a declared %r<8>: a symbol of the range's scope, which is `from` or one inside it. least:
@@ -133,13 +137,54 @@ static tk_sim_symbol *in_range(tk_sim_reader *r, const char *name, uint32_t from
     return NULL;
 }
 
+// How many digits a name ends in that may be its number in a range.
+static size_t number_of(const char *name, uint32_t *number) {
+    size_t n = strlen(name), digits = 0;
+    *number = 0;
+    while (digits < n && name[n - 1 - digits] >= '0' && name[n - 1 - digits] <= '9') {
+        digits++;
+    }
+    if (digits == 0 || digits == n || digits > 8 || (digits > 1 && name[n - digits] == '0')) {
+        return 0;
+    }
+    for (size_t i = n - digits; i < n; i++) {
+        *number = *number * 10 + (uint32_t)(name[i] - '0');
+    }
+    return digits;
+}
+
+// The smallest number of such names in this scope, so that a range which comes later finds it. What
+// it is kept under is no name.
+static void note_number(tk_sim_reader *r, const char *name, size_t digits, uint32_t number) {
+    const char *key = key_name(r, name, strlen(name) - digits, '>');
+    tk_sim_symbol *s = r->room ? *find(r, key) : NULL;
+    s = s && s->depth == r->depth ? s : add(r, key, TK_SIM_SYMBOL_NUMBERED, r->depth);
+    s->value = s->placed && s->value < number ? s->value : number;
+    s->placed = true;
+}
+
+static tk_sim_symbol *declare_range(tk_sim_reader *r, const char *name) {
+    const tk_sim_symbol *s = r->room ? *find(r, key_name(r, name, strlen(name), '>')) : NULL;
+    tk_sim_symbol *range = add(r, range_name(r, name, strlen(name)), TK_SIM_SYMBOL_RANGE, r->depth);
+    range->least = s && s->depth == r->depth ? s->value : UINT32_MAX;
+    return range;
+}
+
 tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_kind kind) {
+    if (name[1] == 0 && strchr("_%$", name[0]) && kind != TK_SIM_SYMBOL_PARAM) {
+        tk_sim_refuse(r, "'%s' is no name", name);
+    }
     if (kind == TK_SIM_SYMBOL_RANGE) {
-        return add(r, range_name(r, name, strlen(name)), kind, r->depth);
+        return declare_range(r, name);
+    }
+    uint32_t number;
+    const size_t digits = kind == TK_SIM_SYMBOL_LABEL ? 0 : number_of(name, &number);
+    if (digits && number) { // 0 may stand beside a range that comes later: as ptxas has it
+        note_number(r, name, digits, number);
     }
     const tk_sim_symbol *s = r->room ? *find(r, name) : NULL;
-    if (r->room && kind != TK_SIM_SYMBOL_LABEL && (!s || s->depth != r->depth)) {
-        in_range(r, name, r->depth, 0); // where it is one of a range of this scope
+    if (digits && (!s || s->depth != r->depth)) {
+        in_range(r, name, r->depth, digits); // where it is one of a range of this scope
     }
     return add(r, name, kind, r->depth);
 }

@@ -220,7 +220,7 @@ Test(sim_calls, refused) {
     refused(".func f(.param .b8 x[12]) { ret; }", "call f, (%d1);", 9, ".param variable");
     refused(".func f(.reg .b32 %x) { ret; }", "call f, (%r1), %r2;", 9, "more operands");
     refused(".func f(.reg .b32 %x); .func f(.reg .b64 %x) { ret; }", "", 4, "as something else");
-    refused(".func f { ret; } .func f { ret; }", "", 4, "defined twice");
+    refused(".func f { ret; } .func f { ret; }", "", 4, "is defined before");
     refused(".func f(.reg .pred %x) { ret; }", "", 4, "not known");
     refused(".extern .func malloc(.param .b64 x);", "call malloc, (%d1);", 9, "'malloc'");
 }

@@ -53,6 +53,31 @@ static const char *const taken[] = {
     "{.local.b32 z[4];mov.u64%d1,z;}",
     // Tensor copies
     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {%r1, 5+4}], [%r4];",
+    // Registers and numbers of lists
+    "{.reg .u32 a; .reg .f32 b; ld.global.v2.u32 {%r1, b}, [gv]; ld.global.v2.f32 {a, a}, [gv];}",
+    "{.reg .f32 b; st.global.v2.b32 [gv], {b, 1.5}; st.global.v2.b32 [gv], {%r1, 1.5};}",
+    "{.reg .u32 a; st.global.v4.b32 [gv], {a, 5, %r1, 6};}",
+    "{.reg .f16x2 x; mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {x, x}, {x, x, x, x}, "
+    "{x, x}, {x, x};}",
+    "{.reg .f32 f; .reg .u32 u; mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {f, f, f, f}, "
+    "{%r1, u, u, u}, {%r1, f}, {%r1, u, u, u};}",
+    "{.reg .f32 f; .reg .s32 s; mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {s, s, s, s}, {f, "
+    "f, f, f}, {s, s}, {%r1, %r2, %r3, 0};}",
+    "{.reg .f32 f; .reg .f16x2 x; wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {f, f, f, f}, "
+    "{x, x, x, x}, %d2, %p1, 1, 1;}",
+    // Results that are discarded
+    "shfl.sync.idx.b32 %r1|_, %r2, %r3, 31, -1;",
+    "lop3.b32 _, %r1, %r2, %r3, 5;",
+    "match.all.sync.b32 _, %r2, -1;",
+    "lop3.or.b32 _|%p1, %r1, %r2, %r3, 5, %p2;",
+    // Names
+    "mov.u32 %r1, %tid.w;",
+    "mov.u16 %h1, %nctaid.w;",
+    "mov.u64 %d1, k;",
+    "{.reg .b32 a3, a<3>, a;}",
+    "{.reg .b64 a12; .reg .b32 a1<5>; mov.b64 a12, 1;}",
+    "{a3: .reg .b32 a<5>;}",
+    "{.shared .b32 a, b[3]; .local .b32 c, d[4]; .param .b32 e, f;}",
     // Lists
     "{.reg .f16x2 a; .reg .f32 b; st.global.v4.b32 [gv], {a, %r1, %r2, b};}",
     "{.reg .f32 a; mov.b64 %d1, {a, %r1};}",
@@ -181,6 +206,31 @@ static const char *const taken[] = {
 };
 
 static const char *const refused[] = {
+    "{.reg .f64 a<3>; ldu.global.v2.s64 {a1, a2}, [gv];}",
+    "{.reg .f64 a<3>; ld.mmio.relaxed.sys.global.u64 {a1}, [gv];}",
+    "{.reg .f32 a<3>; st.global.v2.u32 [gv], {a1, a2};}",
+    "{.reg .u32 a<3>; atom.global.add.noftz.v2.f16x2 {a1, a2}, [gv], {a1, a2};}",
+    "{.reg .f32 a; st.global.v2.b32 [gv], {a, 5};}",
+    "{.reg .u32 a; st.global.v2.b32 [gv], {a, 1.0};}",
+    "{.reg .u32 a; mov.b64 %d1, {a, 1.0};}",
+    "{.reg .f32 a; mov.b64 %d1, {a, 1};}",
+    "{.reg .u32 u; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {u, u, u, u}, {%r1, %r2, %r3, "
+    "%r4}, {%r5, %r6}, {%r1, %r2, %r3, %r4};}",
+    "{.reg .f32 f; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f, f, f, f}, {f, f, f, f}, "
+    "{%r5, %r6}, {f, f, f, f};}",
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, "
+    "{%r5, %r6}, {0.0, 0.0, 0.0, 0.0};",
+    "{.reg .s32 s; wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {s, s}, %d1, %d2, %p1, 1, 1, "
+    "0, 0;}",
+    "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%r0, %r1, %r2, %r3}, %r1, %d2, %p1;",
+    "prefetchu.L1 [lv];",
+    "prefetchu.L1 [sv];",
+    "cvt.rna.tf32.f32 %r1, 1.0;",
+    "{.reg .f32 f; tensormap.replace.tile.box_dim.global.b1024.b32 [%d1], 0, f;}",
+    "lop3.or.b32 %r1|_, %r1, %r2, %r3, 5, %p2;",
+    "elect.sync %r1|_, -1;",
+    "{.reg .b32 a3; .reg .b32 a<5>;}",
+    "{.shared .b32 a3; .reg .b32 a<5>;}",
     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1+128, {%r1, %r2}], [%r4];",
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1+0, {%r1}], [%r4];",
     "ld.release.gpu.global.b32 %r1, [gv];",
@@ -469,7 +519,124 @@ Test(sim_forms, narrow_addresses) {
     }
 }
 
+// ---- What stands outside of bodies
+
+static const char *const modules[] = {
+    ".visible .entry e(.param .b32 _, .param .f16 h, .param .u64 p[2]) .maxnreg 300 { ret; }",
+    ".entry e() .maxclusterrank 32 { ret; }",
+    ".entry e(); .entry e() { ret; }",
+    ".func f(); .func f() { ret; }",
+    ".visible .func f(); .func f() { ret; }",
+    ".extern .func malloc(.param .b64 n);",
+    ".extern .shared .align 16 .b8 a[], b[];",
+    ".global .b32 a = 1, b[2] = {3, 4}, c;",
+    ".global .attribute(.managed) .align 8 .b8 m[16];",
+    ".global .b32 s = 1.5;",
+    ".global .b16 s[2] = {0f3fc00000, 1.5};",
+    ".global .b32 s[][2] = {{1}, {3, 4}};",
+    ".global .v2 .u32 v[2] = {{5, 6}, {7, 8}};",
+    ".global .b32 x; .global .u64 a = x, b = generic(x)+8;",
+    ".const .b8 c[65536];",
+    ".pragma \"nounroll\";"};
+
+static const char *const no_modules[] = {".func f();",
+                                         ".visible .func f();",
+                                         ".extern .func f(); .func f() { ret; }",
+                                         ".extern .func f() { ret; }",
+                                         ".func f(); .visible .func f() { ret; }",
+                                         ".func f() { ret; } .func f();",
+                                         ".func f(.param .b32 p); .func f(.param .f32 p) { ret; }",
+                                         ".func f(.param .b8 p[4][4]) { ret; }",
+                                         ".func (.param .b32 p, .param .b32 q) f() { ret; }",
+                                         ".func _() { ret; }",
+                                         ".func f(.param .f16x2 p) { ret; }",
+                                         ".entry e();",
+                                         ".entry e(.param .v2 .f32 p) { ret; }",
+                                         ".entry e(.param .b8 p[]) { ret; }",
+                                         ".entry e() { .reg .b32 _; ret; }",
+                                         ".entry e() { .reg .b32 %; ret; }",
+                                         ".visible .visible .entry e() { ret; }",
+                                         ".common .entry e() { ret; }",
+                                         ".common .shared .b32 s;",
+                                         ".address_size 64",
+                                         ".version 8.0",
+                                         ".global .b32 _;",
+                                         ".global .bf16 s;",
+                                         ".global .u16x2 s;",
+                                         ".global .v4 .b64 s;",
+                                         ".global .b32 .align 8 s;",
+                                         ".global .u32 s = 1.5;",
+                                         ".global .u64 s = {5};",
+                                         ".global .u64 s[1] = 5;",
+                                         ".global .b32 s[2][2] = {1, 2, 3, 4};",
+                                         ".global .b32 s[2][2] = {{1, 2, 3}, {4}};",
+                                         ".global .b32 s[2][] = {{1}, {3, 4}};",
+                                         ".global .v2 .u32 s = {5};",
+                                         ".global .v2 .u32 s[2] = {5, 6};",
+                                         ".global .b32 x; .global .b64 a = x;",
+                                         ".global .b32 x; .global .b64 a = generic(x);",
+                                         ".const .b8 c[40000]; .const .b8 d[40000];",
+                                         ".shared .attribute(.managed) .b32 m;",
+                                         ".pragma;"};
+
+enum {
+    MODULES = sizeof modules / sizeof *modules,
+    NO_MODULES = sizeof no_modules / sizeof *no_modules
+};
+
+static const char *module_of(tk_arena *a, const char *text) {
+    return tk_format(a, ".version 8.6\n.target sm_90a\n.address_size 64\n%s\n.entry o() { ret; }\n",
+                     text);
+}
+
+Test(sim_forms, modules) {
+    tk_arena a;
+    tk_sim_note error;
+    tk_arena_init(&a, NULL, NULL);
+    for (size_t k = 0; k < MODULES + NO_MODULES; k++) {
+        bool good = k < MODULES;
+        const char *text = good ? modules[k] : no_modules[k - MODULES];
+        const char *ptx = module_of(&a, text);
+        bool ok = tk_sim_read(&a, ptx, strlen(ptx), &error) != NULL;
+        cr_expect(ok == good, "%s: %s", text, ok ? "taken" : error.text);
+    }
+    tk_arena_release(&a);
+}
+
 #ifdef TKC_HAVE_LLVM
+
+// Whether ptxas takes a whole module.
+static bool assembles(const char *ptxas, const char *ptx) {
+    char path[] = "/tmp/tkc-forms-XXXXXX", command[TK_ASSEMBLER_ROOM + 128];
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0);
+    FILE *f = fdopen(fd, "w");
+    fprintf(f, "%s", ptx);
+    fclose(f);
+    snprintf(command, sizeof command, "'%s' -arch=sm_90a -O0 -o /dev/null %s >/dev/null 2>&1",
+             ptxas, path);
+    bool ok = system(command) == 0;
+    unlink(path);
+    return ok;
+}
+
+Test(sim_forms, modules_as_ptxas_has_them) {
+    char ptxas[TK_ASSEMBLER_ROOM];
+    if (!tk_assembler_find(ptxas) || !strchr(ptxas, '/')) {
+        cr_skip_test("no ptxas");
+    }
+    tk_arena a;
+    tk_arena_init(&a, NULL, NULL);
+    if (!assembles(ptxas, module_of(&a, ""))) {
+        cr_skip_test("a ptxas before PTX 8.6");
+    }
+    for (size_t k = 0; k < MODULES + NO_MODULES; k++) {
+        bool good = k < MODULES;
+        const char *text = good ? modules[k] : no_modules[k - MODULES];
+        cr_expect(assembles(ptxas, module_of(&a, text)) == good, "%s", text);
+    }
+    tk_arena_release(&a);
+}
 
 // Marks the lines that ptxas refuses, of those that are not marked; false: none. *ok: it assembles.
 static bool assemble(const char *ptxas, const char *const *line, bool *bad, size_t n, bool *ok) {
