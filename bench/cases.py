@@ -28,6 +28,9 @@ class Case:
     moved: tuple = None  # what is read or written once; None: all tensors
     ceiling: str = "copy"
     floats: object = None  # (dict) -> operations, where products are what counts
+    beside: object = None  # (case, dict) -> what is launched of a peer that is the ceiling, as those of peers.py
+    defines: object = None  # (dict) -> compile-time parameters that follow from the tensors
+    dtype: str = None  # where it is not the run's
     triton: str = None  # which of peers.py's kernels
     targets: dict = dataclasses.field(default_factory=dict)  # shape: share of the ceiling
     needs_gradient: bool = False
@@ -94,11 +97,6 @@ def gradient(m, n, t):
 def turned(m, n, t):
     x = rnd(m, n, dtype=t)
     return {"x": x, "y": like(x, n, m)}
-
-
-def product(m, n, t):
-    a = rnd(m, n, dtype=t)
-    return {"a": a, "b": rnd(n, m, dtype=t), "c": like(a, m, m)}
 
 
 def capped(m, n, t):
@@ -213,7 +211,4 @@ CASES = [
          ("x",), targets={(16384, 4096): None}),
     Case("cumsum", [("std/scan.tk", "cumsum_rows", {})], rows, ("y",), lambda a: (a["x"].float().cumsum(-1),), lambda x: (x.cumsum(-1),),
          ("x",), targets={(16384, 4096): None}),
-    Case("matmul", [("std/matmul.tk", "matmul", {})], product, ("c",), lambda a: (a["a"].float() @ a["b"].float(),),
-         lambda a, b: (torch.matmul(a, b),), ("a", "b"), ceiling=None, floats=lambda a: 2 * a["a"].shape[0] ** 2 * a["a"].shape[1],
-         targets={(4096, 4096): None}, atol=1.0),
 ]

@@ -30,12 +30,13 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
 import cases  # noqa: E402
 import peers  # noqa: E402
+import products  # noqa: E402
 import tkclib  # noqa: E402
 
 SETS, WARM, LAUNCHES = 3, 6, 30
 AHEAD = 20_000_000  # cycles: about 10 ms
 TORCH = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i32": torch.int32, "i64": torch.int64, "i8": torch.int8,
-         "bool": torch.bool}
+         "bool": torch.bool, "f8e4m3": torch.float8_e4m3fn}
 NAME = {t: n for n, t in TORCH.items()}
 begin = time.monotonic()
 
@@ -69,9 +70,10 @@ class Launch:
         tkclib.library().c.tkc_prepared_destroy(self.handle)
 
 
-def kernels_of(case, warps):
+def kernels_of(case, warps, a):
     tkclib.WARPS = warps or None
-    return [tkclib.Kernel(file, name, defines) for file, name, defines in case.steps]
+    more = case.defines(a) if case.defines else {}
+    return [tkclib.Kernel(file, name, defines | more) for file, name, defines in case.steps]
 
 
 def launches_of(kernels, a):
@@ -140,6 +142,7 @@ def reading(m, n, dtype):
 
 
 CEILINGS = {"copy": copying, "read": reading}
+LABELS = {"copy": "a copy", "read": "a read"}
 
 
 # ---- Outputs
@@ -168,7 +171,7 @@ def make_sets(case, shape, dtype):
 
 def time_kernel(line, case, shape, dtype, warps):
     sets = make_sets(case, shape, dtype)
-    kernels = kernels_of(case, warps)
+    kernels = kernels_of(case, warps, sets[0])
     try:
         line.update(microseconds([launches_of(kernels, a) for a in sets]))
         for a in sets:
@@ -216,7 +219,8 @@ def say(line):
     text = f"{line['case']:20s} {shape:13s} warps {line['warps'] or 'auto':>4} {line['us']:8.1f} us ({line['low']:.1f} to {line['high']:.1f})"
     text += f" {line['figure']:6.0f} {line['unit']}"
     if line.get("share"):
-        text += f" {100 * line['share']:6.1f} % of a {line['ceiling']}"
+        of = LABELS.get(line["ceiling"]) or f"{line['ceiling']} at {line['ceiling_figure']:.0f}"
+        text += f" {100 * line['share']:6.1f} % of {of}"
     if line["target"]:
         text += f", wanted {100 * line['target']:.0f}: "
     print(text, verdict(line), flush=True)
@@ -239,23 +243,52 @@ def say_peers(line):
 def table(o):
     """Lines to be filled in, those of one shape together."""
     lines = []
-    for case in cases.CASES:
+    for case in cases.CASES + products.CASES:
         if not any(w in case.name for w in o.only.split(",")):
             continue
         shapes = {tuple(map(int, s.split("x"))): None for s in o.shapes.split(",")} if o.shapes else case.targets
         for shape, target in shapes.items():
             for warps in map(int, o.warps.split(",")):
-                lines.append((case, {"case": case.name, "shape": small(shape) if o.dry else shape, "dtype": o.dtype, "warps": warps,
+                lines.append((case, {"case": case.name, "shape": small(shape) if o.dry else shape, "dtype": case.dtype or o.dtype, "warps": warps,
                                      "ceiling": case.ceiling, "target": target, "wrong": None, "peers": []}))
     return sorted(lines, key=lambda l: l[1]["shape"])
 
 
 def small(shape):
+    if len(shape) > 2:
+        return tuple(min(n, 1 if i < len(shape) - 3 else 136) for i, n in enumerate(shape))
     return (min(shape[0], 64 if shape[0] == shape[1] else 8), min(shape[1], 2048))
+
+
+def time_beside(case, shape, dtype):
+    """The peer that is the case's ceiling: its figure."""
+    found = time_peer(case, shape, dtype, case.ceiling, case.beside)
+    if found["wrong"]:
+        raise RuntimeError(f"{case.ceiling}: {found['wrong']}")
+    return found["figure"]
+
+
+def time_products(lines, shape, dtype):
+    """Each kernel between two measurements of the peer that it is to reach."""
+    for case, line in lines:
+        dtype_of = TORCH[case.dtype] if case.dtype else dtype
+        try:
+            before = time_beside(case, shape, dtype_of)
+            time_kernel(line, case, shape, dtype_of, line["warps"])
+            line["ceiling_figure"] = max(before, time_beside(case, shape, dtype_of))
+            line["share"] = line["figure"] / line["ceiling_figure"]
+        except (tkclib.TkcError, RuntimeError) as e:
+            line["wrong"] = failed(e)
+        line["verdict"] = verdict(line)
+        say(line)
 
 
 def time_shape(lines, shape, dtype):
     """All kernels of a shape between two measurements of the ceilings."""
+    time_products([l for l in lines if l[0].beside], shape, dtype)
+    lines = [l for l in lines if not l[0].beside]
+    if not lines:
+        return
     ceilings = {case.ceiling for case, _ in lines if case.ceiling}
     before = {c: CEILINGS[c](*shape, dtype) for c in ceilings}
     for case, line in lines:
@@ -278,13 +311,13 @@ def time_peers(lines, found, dtype, seconds):
     late = 0
     for name, peer in found:
         for case, line in lines:
-            if line["warps"] != lines[0][1]["warps"]:
-                continue
+            if line["warps"] != lines[0][1]["warps"] or (name == "PyTorch" and case.beside and case.ceiling == "cuBLAS"):
+                continue  # PyTorch's products are cuBLAS's
             if time.monotonic() - begin > seconds:
                 late += 1
                 continue
             try:
-                p = time_peer(case, line["shape"], dtype, name, peer)
+                p = time_peer(case, line["shape"], TORCH[line["dtype"]], name, peer)
             except Exception as e:  # a peer may fail in any way, and the rest goes on
                 p = {"name": name, "wrong": failed(e)}
             if p:
