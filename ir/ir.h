@@ -88,10 +88,11 @@ typedef enum {
     TK_K_XCHG
 } tk_kindattr;
 
-// How a tile gets into a ring.
+// How a tile gets into a ring, or from threads to a tensor.
 typedef enum {
-    TK_HOW_ASYNC,     // each thread begins copies of up to 16 bytes, which go on by themselves
-    TK_HOW_TENSOR,    // one thread begins tensor copies
+    TK_HOW_ASYNC,  // fetch: each thread begins copies of up to 16 bytes, which go on by themselves;
+                   // store: each thread writes its elements
+    TK_HOW_TENSOR, // one thread begins tensor copies
     TK_HOW_REGISTERS, // each thread loads what it brings, and stores it
     TK_HOW_BEGIN,     // brings nothing: of the fetch by registers that follows, of the same tile,
                       // the first loads may begin
@@ -126,11 +127,12 @@ typedef struct tk_attrs {
     int64_t pipeline, unroll;
     int64_t
         staged; // load, store: rows that go through shared memory (lower/stage.h); 0: it does not
-    int64_t slots;     // ring
+    int64_t slots;     // ring; store by tensor copies: pieces that are in shared memory at once
+    int64_t pieces;    // store by tensor copies: of the tile, one after the other
     int64_t cluster;   // ring: programs that fill those of all of them together; 0: one its own
     tk_like like;      // ring
     int64_t producers; // partition: warps
-    tk_how how;        // fetch
+    tk_how how;        // fetch, store
     int64_t hold;      // load: the first so many iterations of its loop leave their tiles in shared
                        // memory, each thread its own elements (ir/hold.h); 0: none do
     int64_t held;      // load: takes what the load with that number left, from 1 on; 0: none
@@ -175,6 +177,7 @@ enum { // bits of tk_op_attrs
     TK_A_HELD = 134217728,
     TK_A_CLUSTER = 268435456,
     TK_A_LIKE = 536870912,
+    TK_A_PIECES = 1073741824,
 };
 unsigned tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for

@@ -113,7 +113,8 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_LOAD:
         return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | TK_A_HOLD | TK_A_HELD | SHARED;
     case TK_OP_STORE:
-        return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | SHARED;
+        return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | TK_A_HOW | TK_A_SLOTS | TK_A_PIECES |
+               SHARED;
     case TK_OP_RING:
         return TK_A_SLOTS | TK_A_CLUSTER | TK_A_LIKE | SHARED;
     case TK_OP_PARTITION:

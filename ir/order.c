@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ops do to memory that other threads see. See order.h.
 #include "ir/order.h"
+#include "ir/out.h"
 #include "ir/scratch.h"
 
 typedef struct collector {
@@ -93,6 +94,9 @@ tk_uses tk_uses_of(tk_arena *a, const tk_func *f, const tk_op *op) {
     const int64_t at = op->at.shared;
     tk_use u = {.kind = TK_USE_SHARED, .writes = true, .from = at};
     u.to = at < 0 ? at : at + (int64_t)bytes;
+    if (tk_is_copied_out(op)) {
+        return (tk_uses){.waits = true, .nfirst = 1, .first = list(a, u)};
+    }
     if (op->code == TK_OP_STORE) {
         return staged_store(a, u, c.first.at[0]);
     }

@@ -13,6 +13,8 @@
 // A ring's slots are kept in order by barriers of their own; to other ops a `release` is a read of
 // the ring's bytes.
 //
+// What is read behind a store by tensor copies is in nobody's way (ir/out.h): it has no last uses.
+//
 // Tensors that are only read have no uses: what is written shares memory with no other tensor (the
 // run time refuses such a launch). Elements of one tensor may share memory (a stride may be 0), so
 // which elements are used does not matter.

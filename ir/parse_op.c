@@ -308,6 +308,8 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
         return tk_irp_int(p, &o->at.slots);
     case TK_A_CLUSTER:
         return tk_irp_int(p, &o->at.cluster);
+    case TK_A_PIECES:
+        return tk_irp_int(p, &o->at.pieces);
     case TK_A_HOW:
         if (!word(p, &tk_words_how, "a way", &i)) {
             return false;
@@ -354,37 +356,25 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
     return fast_flags(p, o);
 }
 
-enum { FAST = 1 << 30 }; // as a bit beside TK_A_*
+#define FAST (1U << 31) // as a bit beside TK_A_*
 
 static unsigned attr_named(const char *name) {
     static const struct {
         const char *name;
         unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},
-               {"start", TK_A_START},
-               {"perm", TK_A_PERM},
-               {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE},
-               {"descending", TK_A_DESCENDING},
-               {"part", TK_A_PART},
-               {"precision", TK_A_PRECISION},
-               {"unit", TK_A_UNIT},
-               {"order", TK_A_ORDER},
-               {"scope", TK_A_SCOPE},
-               {"pipeline", TK_A_PIPELINE},
-               {"unroll", TK_A_UNROLL},
-               {"shared", TK_A_SHARED},
-               {"text", TK_A_TEXT},
-               {"shown", TK_A_SHOWN},
-               {"staged", TK_A_STAGED},
-               {"slots", TK_A_SLOTS},
-               {"cluster", TK_A_CLUSTER},
-               {"producers", TK_A_PRODUCERS},
-               {"how", TK_A_HOW},
-               {"hold", TK_A_HOLD},
-               {"held", TK_A_HELD},
-               {"like", TK_A_LIKE},
-               {"fast", FAST}};
+    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
+               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
+               {"part", TK_A_PART},           {"precision", TK_A_PRECISION},
+               {"unit", TK_A_UNIT},           {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},         {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},       {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},           {"shown", TK_A_SHOWN},
+               {"staged", TK_A_STAGED},       {"slots", TK_A_SLOTS},
+               {"pieces", TK_A_PIECES},       {"cluster", TK_A_CLUSTER},
+               {"producers", TK_A_PRODUCERS}, {"how", TK_A_HOW},
+               {"hold", TK_A_HOLD},           {"held", TK_A_HELD},
+               {"like", TK_A_LIKE},           {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;

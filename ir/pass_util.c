@@ -87,3 +87,7 @@ void tk_note_loop_dropped(tk_pass_ctx *c, const char *pass, const tk_op *op, con
                 "the loop is gone, and its %s with it: %s", op->at.pipeline ? "pipeline" : "unroll",
                 why);
 }
+
+bool tk_op_repeats(const tk_op *op) {
+    return op->code == TK_OP_FOR || op->code == TK_OP_WHILE || op->code == TK_OP_PROGRAMS;
+}

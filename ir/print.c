@@ -228,6 +228,7 @@ static void attrs(printer *p, const tk_op *op) {
     int_attr(p, "cluster", has & TK_A_CLUSTER ? at->cluster : 0, 0);
     word_attr(p, "like", &tk_words_like, has & TK_A_LIKE ? at->like : 0);
     word_attr(p, "how", &tk_words_how, has & TK_A_HOW ? at->how : 0);
+    int_attr(p, "pieces", has & TK_A_PIECES ? at->pieces : 0, 0);
     int_attr(p, "staged", has & TK_A_STAGED ? at->staged : 0, 0);
     int_attr(p, "hold", has & TK_A_HOLD ? at->hold : 0, 0);
     int_attr(p, "held", has & TK_A_HELD ? at->held : 0, 0);

@@ -4,6 +4,7 @@
 #include "ir/hold.h"
 #include "ir/matrix.h"
 #include "ir/move.h"
+#include "ir/out.h"
 
 #include <string.h>
 
@@ -348,9 +349,15 @@ static void staged(planner *p, const tk_type *t) {
     p->s.bytes = tk_staged_bytes(t, p->op->at.staged);
 }
 
+// By tensor copies: as many pieces of the tile as are there at once.
 static void store(planner *p) {
-    if (p->op->at.staged) {
-        staged(p, opnd_type(p, p->op->nopnd - (p->op->at.masked ? 2 : 1)));
+    const tk_attrs *at = &p->op->at;
+    if (at->staged) {
+        staged(p, opnd_type(p, p->op->nopnd - (at->masked ? 2 : 1)));
+    } else if (tk_is_copied_out(p->op)) {
+        const tk_type *t = opnd_type(p, p->op->nopnd - 1);
+        parts(p, 1);
+        part(p, tk_type_elems(t) / at->pieces * at->slots, t->dtype);
     }
 }
 
@@ -533,8 +540,9 @@ static tk_scratch plan_of(tk_arena *a, const tk_func *f, const tk_op *op) {
 }
 
 uint32_t tk_scratch_align(const tk_op *op) {
-    const bool placed =
-        op->code == TK_OP_RING || (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA);
+    const bool placed = op->code == TK_OP_RING ||
+                        (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA) ||
+                        tk_is_copied_out(op);
     return placed ? (uint32_t)TK_PLACED_ALIGN : (uint32_t)TK_SCRATCH_ALIGN;
 }
 

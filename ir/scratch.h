@@ -25,6 +25,7 @@ typedef enum {
 //   convert, flip, slice, concat, interleave, deinterleave    the larger side (ir/move.h)
 //   atomics, load         the tile
 //   load, hold            what each thread keeps, until the kernel ends (ir/hold.h)
+//   store, how=tensor     the pieces of the tile that are there at once (ir/out.h)
 //   load, store, staged   the rows, each from the place in 16 bytes that it has in the tensor
 //   gather                x; the indices, where their layout is not the result's
 //   reduce, arg_reduce    plain (see below): the warps' values; their indices. Else the tile

@@ -281,7 +281,7 @@ static bool function(tk_verifier *v, const tk_func *f) {
     return tk_vneed(v, !f->is_kernel || f->results.n == 0, "a kernel has no results") &&
            tk_vneed(v, f->loc < v->m->locs.n, "a place that does not exist") &&
            (!f->grid || grid(v, f->grid)) && region(v, f->body) &&
-           (v->m->level == TK_LEVEL_TILE || tk_verify_hold(v)) &&
+           (v->m->level == TK_LEVEL_TILE || (tk_verify_hold(v) && tk_verify_out(v))) &&
            (v->m->level != TK_LEVEL_STAGED || tk_verify_order(v));
 }
 

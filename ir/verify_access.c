@@ -195,7 +195,8 @@ static bool access(tk_verifier *v) {
     uint32_t k = 1u + tensor->rank;
     if (!tk_vneed(v, op->nopnd == k + values + masked + other, "%u operands", op->nopnd) ||
         !access_fits(v, tensor) || !view_type(v, tensor, &view) || !staged(v, view) ||
-        !held(v, tensor, view) || (op->code == TK_OP_FETCH && !fetch(v, tensor))) {
+        !held(v, tensor, view) || !tk_verify_copied_out(v, view) ||
+        (op->code == TK_OP_FETCH && !fetch(v, tensor))) {
         return false;
     }
     for (uint32_t i = 0; i < values; i++) {

@@ -51,7 +51,9 @@ bool tk_verify_in_shared(
 bool tk_verify_control(tk_verifier *v); // verify_control.c: if, for, while, yield, return
 bool tk_verify_layouts(tk_verifier *v); // verify_layout.c: layouts of an op's values, shared
 bool tk_verify_layout(tk_verifier *v, const tk_irvalue *x); // verify_layout.c: of one value
-bool tk_verify_hold(tk_verifier *v);    // verify_hold.c: what shared memory holds between loops
+bool tk_verify_hold(tk_verifier *v); // verify_hold.c: what shared memory holds between loops
+bool tk_verify_out(tk_verifier *v);  // verify_out.c: tiles that go out by tensor copies
+bool tk_verify_copied_out(tk_verifier *v, const tk_type *view); // verify_out.c: of one store
 bool tk_verify_order(tk_verifier *v);   // verify_order.c: barriers of v->f, at the staged level
 bool tk_verify_combine(tk_verifier *v); // verify_control.c: the region of reduce_fn and scan_fn
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See box.h.
 #include "lower/box.h"
+#include "ir/out.h"
 #include "lower/ring.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
@@ -166,7 +167,7 @@ typedef struct collector {
 static void collect(void *user, tk_op *op) {
     collector *c = user;
     tk_boxes b;
-    if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR) {
+    if ((op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR) || tk_is_copied_out(op)) {
         const char *why = tk_boxes_of(c->f, op, &b);
         TK_CHECK(c->arena, !why);
         if (tk_map_find(c->out, &b.map) == c->out->n) {

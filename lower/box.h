@@ -18,15 +18,15 @@ typedef struct tk_boxes {
     int axis[TK_MAX_TENSOR_RANK]; // of the tile along each dimension of the tensor; -1: none
 } tk_boxes;
 
-// The boxes of a view (a load, a fetch) by the types alone. NULL, or why there are none. Where the
-// programs of a cluster fill a ring together, there are as many for each of them.
+// The boxes of a view (a load, a fetch, a store) by the types alone. NULL, or why there are none.
+// Where the programs of a cluster fill a ring together, there are as many for each of them.
 const char *tk_boxes_of(const tk_func *f, const tk_op *op, tk_boxes *out);
 
 // Why the view is not brought by tensor copies for a target; NULL: it may be.
 const char *tk_boxes_why_not(const tk_axis *x, const tk_target *t, const tk_op *op,
                              unsigned log_warps);
 
-// The maps of a function's fetches, each once, in their order.
+// The maps of a function's fetches and stores, each once, in their order.
 void tk_maps_of(tk_arena *arena, const tk_func *f, tk_map_list *out);
 uint32_t tk_map_find(const tk_map_list *list, const tk_map_spec *s); // its place; list->n: none
 

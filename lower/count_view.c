@@ -2,6 +2,7 @@
 // The requests of global memory of an access, as the code of ptx/llvm_memory.c makes them. See
 // count.h.
 #include "lower/count_internal.h"
+#include "lower/out.h"
 #include "lower/ring.h"
 
 enum { LANES = 32, MOST_VECTOR = 16 };
@@ -244,7 +245,7 @@ static void enumerate(view *v) {
         for (uint32_t r = 0; r < regs; r += v->p->vec) {
             group g;
             fill(v, r, w, &g);
-            if (v->op->code == TK_OP_FETCH && v->op->at.how == TK_HOW_TENSOR) {
+            if (v->op->at.how == TK_HOW_TENSOR) {
                 continue; // no requests
             } else if (v->op->code == TK_OP_FETCH) {
                 count_fetch(v, &g, r, w);
@@ -253,6 +254,20 @@ static void enumerate(view *v) {
             }
         }
     }
+}
+
+// By tensor copies out of shared memory, where all warps but those that have the same write it.
+static void count_out(view *v) {
+    const tk_out_plan p = tk_out_plan_of(v->s->f, v->op);
+    const tk_requests one = tk_out_written(&p);
+    for (uint32_t w = 0; w < (uint32_t)v->s->f->module->attrs.warps; w++) {
+        if (!(w & v->warp_copies)) {
+            v->out.shared.requests += one.requests;
+            v->out.shared.units += one.units;
+            v->out.shared.least += one.least;
+        }
+    }
+    v->out.barriers = tk_out_barriers(v->op);
 }
 
 static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p) {
@@ -309,7 +324,11 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
     } else {
         enumerate(&v);
     }
-    if (op->code == TK_OP_FETCH) { // boxes count with what they have outside
+    if (tk_is_copied_out(op)) {
+        count_out(&v);
+    }
+    if (op->code == TK_OP_FETCH ||
+        tk_is_copied_out(op)) { // boxes count with what they have outside
         const uint64_t tile = (uint64_t)tk_type_elems(tk_view_type(s->f, op)) * v.bytes;
         v.out.async = op->at.how == TK_HOW_TENSOR  ? tile
                       : op->at.how == TK_HOW_ASYNC ? v.out.bytes

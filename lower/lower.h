@@ -48,6 +48,8 @@ bool tk_tile_kept(const tk_func *f, tk_vid v, const tk_handed_on *most);
 
 void tk_pass_reverse(tk_pass_ctx *c); // loops that read again run the other way
 
+void tk_pass_out(tk_pass_ctx *c); // tiles are stored by tensor copies (pass_out.c, out.h)
+
 void tk_pass_units(tk_pass_ctx *c); // what multiplies matrices (pass_units.c, units.h)
 
 // Tiles get layouts (pass_layout.c). The module's attrs.warps says how many warps run a program;

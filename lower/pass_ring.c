@@ -23,6 +23,7 @@
 #include "lower/box.h"
 #include "lower/lower.h"
 #include "lower/make.h"
+#include "lower/out.h"
 #include "lower/ring.h"
 #include "lower/stage.h"
 #include "lower/view_plan.h"
@@ -336,13 +337,16 @@ static bool enough_memory(const job *j) {
 }
 
 typedef struct stored {
+    const ringer *s;
     const tk_func *f;
     uint64_t bytes; // of the largest tile
 } stored;
 
+// What goes out by tensor copies goes in as many pieces as there is room for.
 static void find_stored(void *user, tk_op *op) {
     stored *s = user;
-    if (op->code == TK_OP_STORE) {
+    const ringer *r = s->s;
+    if (op->code == TK_OP_STORE && tk_out_why_not(r->x, r->c->target, s->f, op, r->log_warps)) {
         const tk_type *t = tk_value_type(s->f, op->opnd[op->nopnd - (op->at.masked ? 2 : 1)]);
         const uint64_t bytes = (uint64_t)tk_type_elems(t) * tk_dtype_size(t->dtype);
         s->bytes = bytes > s->bytes ? bytes : s->bytes;
@@ -397,9 +401,9 @@ static bool products_alone(const job *j) {
 // need, which is not known yet, if it needs any. Where the next program's tiles may be on their
 // way, what is stored needs room of its own. 0: too few.
 static int64_t slots_by_rule(const job *j) {
-    enum { MOST = 4, KEPT = 32 << 10 };
+    enum { MOST = 4 };
     const uint64_t bytes = slot_bytes(j), all = j->s->c->target->shared_max;
-    stored s = {.f = j->s->f, .bytes = KEPT};
+    stored s = {.s = j->s, .f = j->s->f, .bytes = TK_OUT_KEPT};
     if (j->s->c->m->attrs.persistent) {
         tk_func_walk(j->s->f, find_stored, &s);
     }

@@ -18,12 +18,18 @@
 // A ring has its bytes until it is last used, and no op there may have any of them. What comes
 // behind may. Rings, and what runs while one is in use, are placed before all others.
 //
+// A store by tensor copies has its bytes until the kernel ends: what may run behind it may have
+// none of them. It takes as many as the largest other op or ring, or KEPT; a larger tile goes in
+// pieces.
+//
 // What a load holds for another loop is its alone for the whole kernel, and comes behind all
 // others.
 #include "lower/lower.h"
 #include "lower/pending.h"
 
+#include "ir/out.h"
 #include "ir/scratch.h"
+#include "lower/out.h"
 
 #include <stdlib.h>
 
@@ -140,15 +146,24 @@ static int64_t budget(const tk_target *t, int64_t least, int64_t warps) {
 
 typedef struct lives {
     share *s;
-    area *ring;
+    area *of; // a ring, a store by tensor copies
 } lives;
+
+static void add_apart(share *s, area *x, area *y) {
+    for (uint32_t i = 0; i < x->apart.n; i++) {
+        if (x->apart.at[i] == y) {
+            return;
+        }
+    }
+    tk_vec_push(s->c->scratch, &x->apart, y);
+}
 
 static void keep_apart(void *user, tk_op *op) {
     lives *l = user;
     area *x = area_of(l->s, op);
-    if (x && x != l->ring) {
-        tk_vec_push(l->s->c->scratch, &l->ring->apart, x);
-        tk_vec_push(l->s->c->scratch, &x->apart, l->ring);
+    if (x && x != l->of) {
+        add_apart(l->s, l->of, x);
+        add_apart(l->s, x, l->of);
     }
 }
 
@@ -170,6 +185,46 @@ static int64_t rings(share *s) {
     }
     // What a program has of its own begins behind them.
     return (barriers + TK_PLACED_ALIGN - 1) / TK_PLACED_ALIGN * TK_PLACED_ALIGN;
+}
+
+// ---- Stores by tensor copies --------------------------------------------------------------------
+
+// Bytes that it may have: as many as other ops take anyway, and no more than those leave that must
+// be apart from it.
+static int64_t room_for(const share *s, const area *x, int64_t barriers) {
+    int64_t rings = 0, most = TK_OUT_KEPT, beside = barriers, other = 0, stores = 1;
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        const area *y = s->all.at[i];
+        const bool ring = y->op->code == TK_OP_RING;
+        rings += ring ? y->bytes : 0;
+        most = !ring && !tk_is_copied_out(y->op) && y->bytes > most ? y->bytes : most;
+    }
+    for (uint32_t i = 0; i < x->apart.n; i++) {
+        const area *y = x->apart.at[i];
+        const bool ring = y->op->code == TK_OP_RING, store = tk_is_copied_out(y->op);
+        beside += ring ? y->bytes : 0;
+        stores += store;
+        other = !ring && !store && y->bytes > other ? y->bytes : other;
+    }
+    const int64_t left = (int64_t)s->c->target->shared_max - beside - other;
+    const int64_t least = rings > most ? rings : most;
+    return (beside > barriers || left < least ? left : least) / stores;
+}
+
+static void stores(share *s, int64_t barriers) {
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        lives l = {s, s->all.at[i]};
+        if (tk_is_copied_out(l.of->op)) {
+            tk_walk_behind(l.of->op, keep_apart, &l);
+        }
+    }
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        area *x = s->all.at[i];
+        while (tk_is_copied_out(x->op) && x->bytes > room_for(s, x, barriers) &&
+               tk_out_cut(s->f, x->op)) {
+            x->bytes = (int64_t)tk_scratch_bytes(s->f, x->op);
+        }
+    }
 }
 
 // Whether one that must be apart lies there.
@@ -281,6 +336,7 @@ static void function(share *s, const tk_target *t) {
     const tk_pending_opts o = {.meet = meet, .user = s};
     (void)tk_barriers_needed(s->c->scratch, s->f, &o);
     const int64_t barriers = rings(s);
+    stores(s, barriers);
     qsort(s->all.at, s->all.n, sizeof(area *), larger_first);
     const int64_t held = all_held(s);
     int64_t least = 0;

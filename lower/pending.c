@@ -24,6 +24,8 @@
 // place. At last each barrier is taken out again if nothing conflicts without it.
 #include "lower/pending.h"
 
+#include "ir/pass_util.h"
+
 #include <string.h>
 
 typedef struct node {
@@ -59,10 +61,7 @@ typedef struct flow {
 
 // ---- The function as nodes ----------------------------------------------------------------------
 
-static bool is_loop(const tk_op *op) {
-    return op->code == TK_OP_FOR || op->code == TK_OP_WHILE || op->code == TK_OP_PROGRAMS;
-}
-static bool is_control(const tk_op *op) { return is_loop(op) || op->code == TK_OP_IF; }
+static bool is_control(const tk_op *op) { return tk_op_repeats(op) || op->code == TK_OP_IF; }
 
 static body *body_of(flow *s, const tk_region *r, node *loop);
 
@@ -81,7 +80,7 @@ static node *node_of(flow *s, tk_op *op, node *loop) {
         tk_vec_push(s->a, &s->user, op);
     }
     for (uint32_t i = 0; i < op->nreg && is_control(op); i++) {
-        n->body[i] = body_of(s, op->reg[i], is_loop(op) ? n : loop);
+        n->body[i] = body_of(s, op->reg[i], tk_op_repeats(op) ? n : loop);
     }
     n->end = s->use.n;
     return n;
@@ -337,7 +336,7 @@ tk_op_list tk_barriers_needed(tk_arena *a, tk_func *f, const tk_pending_opts *o)
     const body *b = body_of(&s, f->body, NULL);
     s.words = (s.use.n + 63) / 64;
     for (uint32_t i = 0; i < s.all.n; i++) {
-        s.all.at[i]->carried = is_loop(s.all.at[i]->op) ? state_new(&s) : NULL;
+        s.all.at[i]->carried = tk_op_repeats(s.all.at[i]->op) ? state_new(&s) : NULL;
     }
     do {
         settle(&s, b);

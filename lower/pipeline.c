@@ -39,6 +39,8 @@
     PASS(units, TK_TAKES_TILE, "decides what multiplies matrices",                                 \
          "behind chunk: parts may be too small for a unit")                                        \
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
+    PASS(out, TK_TAKES_LAID, "lets tensor copies store what threads would exchange first",         \
+         "when it is known what is exchanged; before dce, which removes the exchange")             \
     PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
          "what was made anew in another layout leaves something behind")                           \
     PASS(hold, TK_TAKES_LAID, "lets tiles that a loop reads again stay in shared memory",          \

@@ -5,6 +5,7 @@
 #include "ir/move.h"
 #include "ir/pass_util.h"
 #include "lower/count.h"
+#include "lower/out.h"
 #include "lower/record_internal.h"
 #include "lower/ring.h"
 #include "lower/stage.h"
@@ -251,13 +252,17 @@ static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, c
     const bool ring = op->code == TK_OP_FETCH;
     const char *how =
         !ring && tk_stage_is_bulk(r->o->target, op) ? "by bulk copies" : "16 bytes at once";
-    tk_note_rec *n =
-        note(r, op, "staging", TK_NOTE_INFO,
-             ring ? into_ring(op->at.how)
-                  : tk_format(r->f->module->notes.arena,
-                              "'%s': rows as they lie in the tensor, %s and their ends "
-                              "element by element",
-                              tk_op_info(op->code)->name, how));
+    const char *rows = tk_format(r->f->module->notes.arena,
+                                 "'%s': rows as they lie in the tensor, %s and their ends element "
+                                 "by element",
+                                 tk_op_info(op->code)->name, how);
+    const char *out =
+        "'store': by all threads into shared memory, from there by tensor copies that "
+        "one thread begins";
+    tk_note_rec *n = note(r, op, "staging", TK_NOTE_INFO,
+                          tk_is_copied_out(op) ? out
+                          : ring               ? into_ring(op->at.how)
+                                               : rows);
     record_memory(r, op, n);
     if (r->o->counts) {
         times(r, n);
@@ -318,7 +323,7 @@ static void record_access(tk_recorder *r, const tk_op *op) {
             tk_record_demand_of_load(r, one.of.requests, one.moved);
         }
     }
-    if (op->at.staged || op->code == TK_OP_FETCH) {
+    if (op->at.staged || op->code == TK_OP_FETCH || tk_is_copied_out(op)) {
         record_staging(r, op, &one, &all);
     }
     if (op->at.hold || op->at.held) {
@@ -652,7 +657,8 @@ static void record_op(tk_recorder *r, const tk_op *op) {
         record_ring(r, op);
     } else if (op->code == TK_OP_DOT || op->code == TK_OP_DOT_SCALED) {
         record_product(r, op);
-    } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged && !op->at.hold)) {
+    } else if (is_combining(op) || (tk_scratch_bytes(r->f, op) && !op->at.staged && !op->at.hold &&
+                                    !tk_is_copied_out(op))) {
         record_across(r, op);
     }
     if (op->code == TK_OP_BARRIER && !tk_barrier_is_idle(r->f, op, r->x->facts)) {

@@ -288,7 +288,7 @@ static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
 static tk_note_rec *boxes_note(tk_notes *n, const tk_func *f, const tk_op *op, tk_buf *b) {
     tk_boxes x;
     if (tk_boxes_of(f, op, &x)) {
-        TK_ICE(n->arena, "a fetch without boxes");
+        TK_ICE(n->arena, "tensor copies without boxes");
     }
     tk_buf_fmt(b, "by %u tensor cop%s of [", x.n, x.n == 1 ? "y" : "ies");
     for (uint32_t d = x.map.rank; d-- > 0;) {
@@ -307,7 +307,7 @@ tk_note_rec *tk_view_note(tk_notes *n, const tk_axis *x, const tk_op *op, const 
     tk_buf b;
     tk_buf_init(&b, n->arena);
     tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(op));
-    if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_TENSOR) {
+    if (op->at.how == TK_HOW_TENSOR) {
         return boxes_note(n, f, op, &b);
     }
     const bool pieces =

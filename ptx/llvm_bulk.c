@@ -150,6 +150,22 @@ void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, L
     act(e, text, tk_format(e->arena, "%s,~{memory}", operands), n + (blocks > 1), arg);
 }
 
+void tk_emit_tensor_write_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
+                             uint32_t rank, const LLVMValueRef *at) {
+    static const char *const coordinates[] = {
+        "", "$3", "$3, $4", "$3, $4, $5", "$3, $4, $5, $6", "$3, $4, $5, $6, $7"};
+    static const char constraints[] = "b,r,l,r,r,r,r,r";
+    LLVMValueRef arg[MOST_OPERANDS] = {who, shared, map};
+    TK_CHECK(e->arena, rank >= 1 && rank <= 5);
+    memcpy(arg + 3, at, rank * sizeof *at);
+    const char *text = tk_format(e->arena,
+                                 "@$0 cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group "
+                                 "[$2, {%s}], [$1];",
+                                 rank, coordinates[rank]);
+    act(e, text, tk_format(e->arena, "%.*s,~{memory}", (int)(2 * (3 + rank) - 1), constraints),
+        3 + rank, arg);
+}
+
 LLVMValueRef tk_emit_elected(tk_emit *e) {
     static const char text[] = "{\n\t.reg .pred %one;\n\telect.sync _|%one, -1;\n\t"
                                "selp.b32 $0, 1, 0, %one;\n\t}";
@@ -165,6 +181,18 @@ void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LL
 
 void tk_emit_bulk_wait(tk_emit *e) {
     act(e, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;", "~{memory}", 0, NULL);
+}
+
+void tk_emit_bulk_commit(tk_emit *e) {
+    act(e, "cp.async.bulk.commit_group;", "~{memory}", 0, NULL);
+}
+
+void tk_emit_bulk_wait_read(tk_emit *e, unsigned most) {
+    act(e, tk_format(e->arena, "cp.async.bulk.wait_group.read %u;", most), "~{memory}", 0, NULL);
+}
+
+void tk_emit_bulk_wait_all(tk_emit *e) {
+    act(e, "cp.async.bulk.wait_group 0;", "~{memory}", 0, NULL);
 }
 
 void tk_emit_async_fence(tk_emit *e) {

@@ -45,11 +45,19 @@ void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLV
 void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
                             uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar,
                             uint32_t blocks);
+// Of a box in shared memory, to where it lies in the tensor: what is outside is not written.
+void tk_emit_tensor_write_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
+                             uint32_t rank, const LLVMValueRef *at);
 // i1: one thread of those of the warp, which all come here; the same each time.
 LLVMValueRef tk_emit_elected(tk_emit *e);
 void tk_emit_bulk_write(tk_emit *e, LLVMValueRef global, LLVMValueRef shared, LLVMValueRef bytes);
 // Until the thread's bulk writes have read shared memory.
 void tk_emit_bulk_wait(tk_emit *e);
+// What the thread has begun to write since, it may wait for: until all but the last `most` of these
+// groups have read shared memory; until all are written.
+void tk_emit_bulk_commit(tk_emit *e);
+void tk_emit_bulk_wait_read(tk_emit *e, unsigned most);
+void tk_emit_bulk_wait_all(tk_emit *e);
 void tk_emit_async_fence(tk_emit *e);
 
 // Inline PTX; it stays in order with memory and other inline PTX.

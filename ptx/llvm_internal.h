@@ -88,6 +88,9 @@ void tk_emit_guarded_write(tk_emit *e, LLVMValueRef cond, tk_emit_place p, LLVMV
 // Row by row through shared memory (llvm_stage.c).
 void tk_emit_staged_load(tk_emit *e, const tk_op *op);
 void tk_emit_staged_store(tk_emit *e, const tk_op *op);
+// By tensor copies (llvm_out.c); the end of the kernel, where some were begun.
+void tk_emit_store_tensor(tk_emit *e, const tk_op *op);
+void tk_emit_stores_end(tk_emit *e);
 // Tiles that shared memory holds for another loop (llvm_hold.c): a load whose results are there
 // leaves them; one takes them, or reads by `read` what nothing holds.
 typedef void tk_emit_reader(tk_emit *e, const tk_op *op, LLVMValueRef *out);

@@ -345,6 +345,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     LLVMPositionBuilderAtEnd(e->b, body);
     tk_emit_region(e, f->body);
     tk_lines_at(e, f->loc);
+    tk_emit_stores_end(e);
     if (tk_emit_rings_shared(f)) {
         tk_emit_cluster_barrier(e);
     }

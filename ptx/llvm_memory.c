@@ -5,6 +5,7 @@
 // others of the same thread are not held up by one that is not: its elements are moved one by one,
 // each tested, and not at all where it begins beyond the end. What is known to hold is not tested,
 // and code for what cannot happen is not made.
+#include "ir/out.h"
 #include "lower/views.h"
 #include "ptx/llvm_build.h"
 #include "ptx/llvm_internal.h"
@@ -342,6 +343,8 @@ void tk_emit_memory_op(tk_emit *e, tk_op *op) {
         }
     } else if (op->code == TK_OP_LOAD) {
         load(e, op);
+    } else if (tk_is_copied_out(op)) {
+        tk_emit_store_tensor(e, op);
     } else {
         store(e, op);
     }

@@ -164,7 +164,7 @@ static void tell_counters(const launch *l, const tk_sim_result *result) {
 }
 
 // Of a persistent kernel: few, so that each runs several programs.
-enum { RESIDENT = 4 };
+enum { RESIDENT = 2 };
 
 static void sim_launch(tkc_device *device, const launch *l) {
     tk_work *w = l->work;

@@ -109,6 +109,8 @@ KERNELS = [
     (GATHER, "pick", "--in x=randn(3,1000):bf16"),
     ("std/matmul.tk", "matmul", "--in a=randn(128,64):bf16 --in b=randn(64,128):bf16"),
     ("std/matmul.tk", "matmul", "--in a=randn(64,128):bf16 --in b=randn(128,64):bf16 -D BM=32"),
+    ("std/matmul.tk", "matmul", "--in a=randn(320,64):bf16 --in b=randn(64,264):bf16 -D BM=128 -D BN=256"),
+    ("std/matmul.tk", "matmul", "--in a=randn(200,64):bf16 --in b=randn(64,136):bf16 -D O=f32 -D BM=64 -D BN=64"),
     ("std/matmul.tk", "matmul", "--in a=randint(0,9,64,128):i8 --in b=randint(0,9,128,64):i8 -D A=i32 -D O=i32"),
     ("std/matmul.tk", "matmul", "--in a=randn(64,64):f64 --in b=randn(64,64):f64 -D A=f64"),
     ("std/matmul.tk", "matmul", "--in a=randn(127,65):bf16 --in b=randn(65,129):bf16"),
@@ -231,10 +233,13 @@ def totals(found):
     def by_all(of, name):
         return sum(number(n, name + "_by_all") if name + "_by_all" in n["numbers"] else programs * number(n, name) for n in of)
 
-    # All warps wait once rings are made; then warps that only fetch meet no other.
+    # All warps of a block wait once rings are made; then warps that only fetch meet no other. Of blocks that go on to further programs the
+    # simulator runs two.
     rings = [n for n in notes if n["id"] == "ring"]
+    blocks = min(programs, 2) if any(n["id"] == "persistent" and n["verdict"] == "done" for n in notes) else programs
     producers = sum(number(n, "producers") for n in notes if n["id"] == "specialized" and "producers" in n["numbers"])
-    waits = (found["warps"] - producers) * by_all(notes, "barriers") + producers * by_all(rings, "barriers")
+    others = [n for n in notes if n["id"] != "ring"]
+    waits = (found["warps"] - producers) * by_all(others, "barriers") + found["warps"] * blocks * sum(number(n, "barriers") for n in rings)
     return {"global_requests": by_all(access, "requests"), "global_sectors": by_all(access, "sectors"),
             "shared_requests": by_all(across, "requests"), "shared_wavefronts": by_all(across, "wavefronts"),
             "shared_conflicts": by_all(across, "conflicts"),

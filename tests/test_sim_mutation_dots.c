@@ -2,12 +2,16 @@
 // Deletions from what the compiler makes of products (sim_emitted.h): by mma.sync of sm_80, whose
 // tiles come by cp.async; by wgmma of sm_90a, where warps of their own fetch them by tensor copies.
 //
-// What is idle in each: the waits for empty slots in front of the loop, which are over at once. Of
-// the two tiles of a step, one is waited for behind the other, and released or fetched before it by
-// the same threads: the wait for the slot of one (and, where threads copy, for its tile) says all
-// of the other, and so does the first of two bar.warp.sync of the second, until both are gone.
-// Nobody but wgmma reads what a warp releases after its wait, so they order nothing there. Fences
-// in front of the initialisation of mbarriers are for what was in their memory, which is nothing.
+// Those by wgmma have more programs than the simulator runs blocks, so that blocks go on to a
+// second one: what they store has to be read before it is written over.
+//
+// What is idle in each: by mma.sync, the waits for empty slots in front of the loop, which are over
+// at once. Of the two tiles of a step, one is waited for behind the other, and released or fetched
+// before it by the same threads: the wait for the slot of one (and, where threads copy, for its
+// tile) says all of the other, and so does the first of two bar.warp.sync of the second, until both
+// are gone. Nobody but wgmma reads what a warp releases after its wait, so they order nothing
+// there. Fences in front of the initialisation of mbarriers are for what was in their memory, which
+// is nothing.
 #include "tests/sim_emitted.h"
 
 #include <criterion/criterion.h>
@@ -32,13 +36,14 @@ static const sim_emitted by_wgmma = {
     .file = "matmul.tk",
     .kernel = "matmul",
     .define = {{"T", "f16"}, {"O", "f32"}, {"BM", "64"}, {"BN", "16"}, {"BK", "16"}},
-    .x = {64, 128},
-    .w = {128, 16},
-    .y = {64, 16},
-    .has = {"wgmma.mma_async", "wgmma.commit_group", "cp.async.bulk.tensor", "mbarrier.try_wait"},
+    .x = {192, 96},
+    .w = {96, 16},
+    .y = {192, 16},
+    .has = {"wgmma.mma_async", "wgmma.commit_group", "cp.async.bulk.tensor", "mbarrier.try_wait",
+            "cp.async.bulk.tensor.2d.global", "cp.async.bulk.wait_group"},
     .warps = 4,
     .silent = 200,
-    .idle = 11,
+    .idle = 8,
     .together = "fence.proxy.async",
     .halves = true,
 };
@@ -55,14 +60,14 @@ static const sim_emitted partitioned = {
             "    c[i * 128 +: 128, 0 +: 16] = acc + top;\n"
             "}\n",
     .kernel = "partitioned",
-    .x = {128, 80},
+    .x = {384, 80},
     .w = {80, 16},
-    .y = {128, 16},
+    .y = {384, 16},
     .has = {"wgmma.mma_async", "cp.async.bulk.tensor", "setmaxnreg.dec", "setmaxnreg.inc",
             "bar.sync \t1, 256"},
     .warps = 8,
     .silent = 200,
-    .idle = 11,
+    .idle = 8,
     .together = "fence.proxy.async",
     .halves = true,
 };
@@ -82,13 +87,13 @@ static const sim_emitted of_registers = {
             "    c[i * 64 +: 64, 0 +: 16] = acc / total;\n"
             "}\n",
     .kernel = "chain",
-    .x = {64, 16},
+    .x = {192, 16},
     .w = {96, 16},
-    .y = {64, 16},
+    .y = {192, 16},
     .has = {"wgmma.fence", "wgmma.mma_async", "cp.async.bulk.tensor"},
     .warps = 4,
     .silent = 200,
-    .idle = 4,
+    .idle = 1,
     .halves = true,
 };
 // Two programs a cluster, of which each brings a part of the tiles of 'b' to both; each block runs
@@ -105,9 +110,9 @@ static const sim_emitted clustered = {
             "    c[i * 64 +: 64, 0 +: 16] = acc;\n"
             "}\n",
     .kernel = "clustered",
-    .x = {512, 80},
+    .x = {256, 80},
     .w = {80, 16},
-    .y = {512, 16},
+    .y = {256, 16},
     .has = {"wgmma.mma_async", "multicast::cluster", "barrier.cluster.arrive",
             "mbarrier.arrive.shared::cluster", "fence.mbarrier_init"},
     .warps = 4,
