@@ -10,8 +10,10 @@ static const struct {
     double launch;          // seconds between launches in a row
     double shared, cache;   // bytes a cycle
     double begin, end, out; // cycles: the first tile, the last store; bytes stored a cycle
+    double copied;          // ... by tensor copies
     double together;        // cycles of an iteration in which warps fetch and multiply
     double request;         // cycles of a warp's load that is not ahead, with what follows
+    double lifted;          // of one by which a tile is fetched through registers
     double of_warps;        // of the matrix unit's speed, by instructions of single warps on sm_90
 } figure = {.sustained = 0.83,
             .memory = 0.9,
@@ -21,8 +23,10 @@ static const struct {
             .begin = 1000,
             .end = 500,
             .out = 32,
+            .copied = 128,
             .together = 100,
             .request = 4.2,
+            .lifted = 16.5,
             .of_warps = 0.62};
 
 double tk_matrix_cycles(const tk_target *t, double products, bool warpgroups) {
@@ -41,6 +45,7 @@ static const char *bound_of(const tk_prediction *p, const tk_launch *l) {
     const double most = greater(p->matrix, greater(p->shared, p->cache));
     return rest > main         ? "the first tile and the stores"
            : p->threads > most ? "what threads load and compute"
+           : p->lifted > most  ? "warps that fetch through registers"
            : p->matrix >= most ? "the matrix units"
            : p->shared >= most ? "shared memory"
                                : "reads from the second-level cache";
@@ -58,10 +63,12 @@ tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand 
     tk_prediction p = {.matrix = d->matrix,
                        .shared = (d->read + d->written) / figure.shared,
                        .cache = d->fetched / figure.cache,
+                       .lifted = d->lifted * figure.lifted,
                        .threads = d->requests * figure.request + d->flops / lanes,
                        .begin = figure.begin,
-                       .end = figure.end + d->stored / figure.out};
-    p.main = greater(p.matrix, greater(p.shared, p.cache)) + p.threads +
+                       .end = figure.end +
+                              d->stored / (l->copied_out ? figure.copied : figure.out)};
+    p.main = greater(greater(p.matrix, p.lifted), greater(p.shared, p.cache)) + p.threads +
              (l->apart ? 0 : d->tiles * figure.together);
     const double at_once = mps * l->blocks, full = (double)(uint64_t)(l->programs / at_once);
     const double rest = whole((l->programs - full * at_once) / mps);

@@ -321,6 +321,8 @@ static void record_access(tk_recorder *r, const tk_op *op) {
         count_access(r, op, &p, n, &one, &all);
         if (op->code == TK_OP_LOAD) {
             tk_record_demand_of_load(r, one.of.requests, one.moved);
+        } else if (op->at.how == TK_HOW_REGISTERS) {
+            tk_record_demand_of_fetch(r, one.of.requests);
         }
     }
     if (op->at.staged || op->code == TK_OP_FETCH || tk_is_copied_out(op)) {

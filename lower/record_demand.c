@@ -60,6 +60,10 @@ void tk_record_demand_of_load(tk_recorder *r, double requests, double bytes) {
     r->demand.fetched += r->branch ? 0 : bytes;
 }
 
+void tk_record_demand_of_fetch(tk_recorder *r, double requests) {
+    r->demand.lifted += r->branch ? 0 : requests;
+}
+
 void tk_record_demand_note(tk_recorder *r) {
     tk_notes *notes = &r->f->module->notes;
     if (r->demand.matrix <= 0 || r->demand_unknown) {
@@ -75,4 +79,5 @@ void tk_record_demand_note(tk_recorder *r) {
     tk_note_number_add(notes, n, "shared written", r->demand.written);
     tk_note_number_add(notes, n, "fetched", r->demand.fetched);
     tk_note_number_add(notes, n, "requests not ahead", r->demand.requests);
+    tk_note_number_add(notes, n, "requests of fetches", r->demand.lifted);
 }

@@ -57,6 +57,7 @@ double tk_record_as_f16(const tk_recorder *r, const tk_op *op);
 void tk_record_demand(tk_recorder *r, const tk_op *op, const tk_matrix_plan *p);
 void tk_record_demand_of_take(tk_recorder *r, const tk_op *op);
 void tk_record_demand_of_load(tk_recorder *r, double requests, double bytes);
+void tk_record_demand_of_fetch(tk_recorder *r, double requests); // through registers
 void tk_record_demand_note(tk_recorder *r);
 
 #endif

@@ -243,6 +243,7 @@ static bool predict(tk_module *m, const explained *x) {
                          .written = explain_number(r, "shared written"),
                          .fetched = explain_number(r, "fetched"),
                          .requests = explain_number(r, "requests not ahead"),
+                         .lifted = explain_number(r, "requests of fetches"),
                          .flops = x->flops,
                          .stored = stored_bytes(x)};
     const double blocks = explain_number(o, "blocks");
@@ -250,7 +251,8 @@ static bool predict(tk_module *m, const explained *x) {
                          .blocks = blocks > 0 ? blocks : 1,
                          .least_bytes = x->least_bytes,
                          .apart = is_done(m, "specialized"),
-                         .persistent = is_done(m, "persistent")};
+                         .persistent = is_done(m, "persistent"),
+                         .copied_out = is_done(m, "copied-out")};
     const tk_prediction p = tk_predict(x->gpu, x->target, &d, &l);
     add_prediction(m, x, &p, &l, d.tiles > 0 ? d.tiles : 1);
     return true;
