@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Casts of one element between all pairs of types, with the values of lang/num_convert.h. Floats of
-// 16 bits are LLVM's types; those of 8 bits are codes, widened by way of f16 and narrowed from f32
-// in integers. What f32 cannot hold goes through an f32 rounded to odd, so that the second rounding
-// sees a tie only where there is one. A NaN stays one, with whatever payload the hardware gives.
+// 16 bits are LLVM's types; those of 8 bits are codes, widened by way of f16 and narrowed from f32:
+// by instructions where there are some (sm_90 on), else in integers. What f32 cannot hold goes
+// through an f32 rounded to odd, so that the second rounding sees a tie only where there is one. A
+// NaN stays one, with whatever payload the hardware gives.
 #include "ptx/llvm_build.h"
 
 static LLVMTypeRef type_f32(const tk_emit *e) { return LLVMFloatTypeInContext(e->ctx); }
@@ -12,9 +13,20 @@ static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
 
 // ---- Floats of 8 bits ---------------------------------------------------------------------------
 
+// Of a pair of codes the lower one.
+static LLVMValueRef e4m3_by_instruction(tk_emit *e, LLVMValueRef pair) {
+    LLVMTypeRef halves = LLVMVectorType(LLVMHalfTypeInContext(e->ctx), 2);
+    LLVMValueRef x = tk_emit_intrinsic(e, "llvm.nvvm.e4m3x2.to.f16x2.rn", halves, 1, &pair);
+    x = tk_ll_resize(e, tk_ll_bits(e, x, tk_ll_int(e, 32)), 16, false);
+    return LLVMBuildFPExt(e->b, tk_ll_bits(e, x, LLVMHalfTypeInContext(e->ctx)), type_f32(e), "");
+}
+
 // The bits of an f8e4m3 put at the place of f16's are the value times 2^-8, subnormals included.
 static LLVMValueRef e4m3_to_f32(tk_emit *e, LLVMValueRef code) {
     LLVMValueRef wide = tk_ll_resize(e, code, 16, false);
+    if (tk_emit_has_f8(e)) {
+        return e4m3_by_instruction(e, wide);
+    }
     LLVMValueRef m = tk_ll_mask(e, wide, 0x7f);
     LLVMValueRef sign = tk_ll_shl(e, tk_ll_mask(e, wide, 0x80), 8);
     LLVMValueRef half = tk_ll_or(e, tk_ll_shl(e, m, 7), sign);
@@ -63,7 +75,18 @@ static LLVMValueRef to_f32(tk_emit *e, tk_dtype from, LLVMValueRef x) {
                                : LLVMBuildFPExt(e->b, x, type_f32(e), "");
 }
 
+// Too great ones become the greatest finite one, and a NaN 0x7f.
+static LLVMValueRef f8_by_instruction(tk_emit *e, tk_dtype to, LLVMValueRef x) {
+    LLVMValueRef pair[2] = {LLVMConstReal(type_f32(e), 0), x};
+    const char *name = to == TK_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
+    LLVMValueRef r = tk_emit_intrinsic(e, name, tk_ll_int(e, 16), 2, pair);
+    return tk_ll_resize(e, r, 8, false);
+}
+
 static LLVMValueRef f32_to_narrow(tk_emit *e, tk_dtype to, LLVMValueRef x) {
+    if (is_f8(to) && tk_emit_has_f8(e)) {
+        return f8_by_instruction(e, to, x);
+    }
     return to == TK_F8E4M3   ? f32_to_f8(e, x, 3, 7, 0x7e)
            : to == TK_F8E5M2 ? f32_to_f8(e, x, 2, 15, 0x7b)
                              : LLVMBuildFPTrunc(e->b, x, tk_emit_type(e, to), "");

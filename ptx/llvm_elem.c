@@ -161,10 +161,25 @@ static LLVMValueRef pick_codes(tk_emit *e, tk_dtype t, bool least, bool nan_wins
     return from_code(e, t, tk_ll_sel(e, fcmp(e, LLVMRealUNO, nan, nan), ua, r));
 }
 
+static LLVMValueRef float_pick(tk_emit *e, tk_dtype t, bool least, bool nan_wins, LLVMValueRef a,
+                               LLVMValueRef b);
+
+// As f16, which has all values of both: an f8e5m2 is its upper half, infinities and NaN included.
+static LLVMValueRef pick_halves(tk_emit *e, tk_dtype t, bool least, bool nan_wins, LLVMValueRef a,
+                                LLVMValueRef b) {
+    LLVMValueRef x = tk_emit_cast_elem(e, t, TK_F16, a), y = tk_emit_cast_elem(e, t, TK_F16, b);
+    LLVMValueRef r = float_pick(e, TK_F16, least, nan_wins, x, y);
+    return t == TK_F8E4M3 ? tk_emit_cast_elem(e, TK_F16, t, r)
+                          : tk_ll_resize(e, tk_ll_shr(e, to_code(e, TK_F16, r), 8), 8, false);
+}
+
 // The hardware has them up to f32, and those where a NaN loses in f64.
 static LLVMValueRef float_pick(tk_emit *e, tk_dtype t, bool least, bool nan_wins, LLVMValueRef a,
                                LLVMValueRef b) {
-    if (is_f8(t) || (nan_wins && t == TK_F64)) {
+    if (t == TK_F8E5M2 || (t == TK_F8E4M3 && tk_emit_has_f8(e))) {
+        return pick_halves(e, t, least, nan_wins, a, b);
+    }
+    if (t == TK_F8E4M3 || (nan_wins && t == TK_F64)) {
         return pick_codes(e, t, least, nan_wins, a, b);
     }
     const char *name = nan_wins ? (least ? "llvm.minimum" : "llvm.maximum")

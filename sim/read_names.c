@@ -183,7 +183,7 @@ tk_sim_symbol *tk_sim_declare(tk_sim_reader *r, const char *name, tk_sim_symbol_
         note_number(r, name, digits, number);
     }
     const tk_sim_symbol *s = r->room ? *find(r, name) : NULL;
-    if (digits && (!s || s->depth != r->depth)) {
+    if (digits && r->room && (!s || s->depth != r->depth)) {
         in_range(r, name, r->depth, digits); // where it is one of a range of this scope
     }
     return add(r, name, kind, r->depth);

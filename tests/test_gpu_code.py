@@ -607,6 +607,20 @@ def check_halves(assembler):
                 tkc("half.tk", "--emit=cubin", "--arch", target, "-o", "half.cubin")
 
 
+def check_f8():
+    """Floats of 8 bits on every target: casts, arithmetic, maxima; from sm_90 on by instructions."""
+    path = FOLDER / "f8.tk"
+    path.write_text('''kernel f8<T: type>(x: in T[N], h: in f32[N], y: out T[N], z: out f32[N]) {
+    let t = x[0 +: 1024] else 0;
+    y[0 +: 1024] = max(min(t, 2), T(h[0 +: 1024] else 0)) + t; z[0 +: 1024] = f32(t);
+}
+''')
+    for target in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"):
+        for dtype, name in (("f8e4m3", "e4m3x2"), ("f8e5m2", "e5m2x2")):
+            ptx, _ = tkc(path, "-D", f"T={dtype}", "--arch", target, "--emit=ptx")
+            check((f"cvt.rn.satfinite.{name}.f32" in ptx) == (int(target[3:].rstrip("a")) >= 90), f"{target}: {dtype}")
+
+
 def check_awkward(assembler):
     (FOLDER / "awkward.tk").write_text(AWKWARD, encoding="utf-8")
     for target in TARGETS:
@@ -729,6 +743,7 @@ def main():
     check_names(assembler)
     check_parameters(assembler)
     check_halves(assembler)
+    check_f8()
     check_awkward(assembler)
     check_fast()
     check_debug()

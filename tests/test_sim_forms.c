@@ -523,7 +523,7 @@ Test(sim_forms, narrow_addresses) {
 
 static const char *const modules[] = {
     ".visible .entry e(.param .b32 _, .param .f16 h, .param .u64 p[2]) .maxnreg 300 { ret; }",
-    ".entry e() .maxclusterrank 32 { ret; }",
+    ".entry e0() .maxclusterrank 32 { ret; }",
     ".entry e(); .entry e() { ret; }",
     ".func f(); .func f() { ret; }",
     ".visible .func f(); .func f() { ret; }",
