@@ -112,12 +112,15 @@ def literal(code, dtype):
 
 
 _kernels = {}
+KEPT = 256  # of them: all together take gigabytes
 
 
 def kernel(source, name=None, **defines):
-    """One Kernel for a text and defines: its variants are kept."""
+    """One Kernel for a text and defines: its variants are kept, until many others have come."""
     key = (source, name, tuple(sorted(defines.items())))
     if key not in _kernels:
+        while len(_kernels) >= KEPT:
+            _kernels.pop(next(iter(_kernels))).close()
         _kernels[key] = Kernel(source, name, defines)
     return _kernels[key]
 
@@ -242,3 +245,33 @@ def ir(source, stage=None, **defines):
     text = out.at.decode()
     lib.c.tkc_text_free(ctypes.byref(out))
     return text
+
+
+# ---- One expression of one tile -----------------------------------------------------------------
+
+def at(shape):
+    return ", ".join(f"0 +: {n}" for n in shape)
+
+
+def dims(shape):
+    return ", ".join(map(str, shape))
+
+
+def whole(expr, x, out, shape, more="", **args):
+    """expr of the tile t (all of x), stored whole; a scalar has the shape ()."""
+    y = Out(shape or (1,), out)
+    names = "".join(f"{k}: in {v.dtype}[{dims(v.shape)}], " for k, v in args.items())
+    run(f"kernel k(x: in {x.dtype}[{dims(x.shape)}], {names}y: out {out}[{dims(shape or (1,))}]) {{\n    let t = x[{at(x.shape)}];\n    {more}\n"
+        f"    y[{at(shape) if shape else '0'}] = {expr};\n}}\n", x=x, y=y, **args)
+    return y.array
+
+
+def wide(dtype):
+    """The type of a sum."""
+    return {"bool": "i32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}.get(dtype, dtype)
+
+
+def small_ints(shape, dtype, seed=1, top=3):
+    rng = np.random.default_rng(seed)
+    low = 0 if dtype[0] in "bu" and dtype != "bf16" else -top
+    return make(rng.integers(low, 2 if dtype == "bool" else top + 1, shape), dtype)
