@@ -56,6 +56,9 @@ void tk_pass_units(tk_pass_ctx *c); // what multiplies matrices (pass_units.c, u
 // where it is 0 it becomes the default.
 void tk_pass_layout(tk_pass_ctx *c);
 
+// Masks of tiles are not computed where they hold for all of the tile (pass_whole.c).
+void tk_pass_whole(tk_pass_ctx *c);
+
 // Loads and stores of rows that are not aligned go through shared memory (pass_stage.c, stage.h).
 void tk_pass_stage(tk_pass_ctx *c);
 

@@ -41,6 +41,8 @@
     PASS(layout, TK_TAKES_TILE, "gives each tile a layout", "last at the tile level")              \
     PASS(out, TK_TAKES_LAID, "lets tensor copies store what threads would exchange first",         \
          "when it is known what is exchanged; before dce, which removes the exchange")             \
+    PASS(whole, TK_TAKES_LAID, "leaves out masks where they hold for all of a tile",               \
+         "when nothing moves between threads any more; before dce, which removes those masks")     \
     PASS(dce, TK_TAKES_NOT_GIVEN, "removes what nothing uses",                                     \
          "what was made anew in another layout leaves something behind")                           \
     PASS(hold, TK_TAKES_LAID, "lets tiles that a loop reads again stay in shared memory",          \
