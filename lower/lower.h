@@ -65,6 +65,9 @@ void tk_pass_stage(tk_pass_ctx *c);
 // Programs that read the same tiles run at the same time (pass_order.c).
 void tk_pass_order(tk_pass_ctx *c);
 
+// Tiles from outside a loop that its products read stay in shared memory (pass_operand.c).
+void tk_pass_operand(tk_pass_ctx *c);
+
 // Loads of loops run ahead, through rings in shared memory (pass_ring.c, ring.h).
 void tk_pass_ring(tk_pass_ctx *c);
 

@@ -420,13 +420,13 @@ static const tk_layout *made_in(assign *s, const tk_op *op, uint32_t i) {
 }
 
 // What is the same in all iterations of the loop around a product goes to the registers that the
-// unit reads it from, once, where it takes few.
+// unit reads it from, once, where it takes few and does not lie where the unit reads it.
 static void left_operand(assign *s, tk_op *op) {
     enum { FEW = 128 }; // bytes of each thread
     tk_matrix m;
     tk_op *d = op->nopnd ? tk_value_def(s->f, op->opnd[0]) : NULL;
     if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA || !d || d->in == op->in ||
-        !tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
+        layout_of(s, op->opnd[0])->shared || !tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
         return;
     }
     const tk_layout l = tk_matrix_a_layout(&m, layout_of(s, op->res[0]));

@@ -330,9 +330,40 @@ static uint64_t through_bytes(const job *j) {
     return bytes;
 }
 
+// Whether the op, or one in its regions, has one of these values.
+static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (op->opnd[i] == v[k]) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (uses(x, v, n)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Bytes of the tiles from outside of the loop that its products read in rings of one slot.
+static uint64_t staying_bytes(const job *j) {
+    uint64_t bytes = 0;
+    for (const tk_op *op = j->s->f->body->first; op; op = op->next) {
+        if (op->code == TK_OP_TAKE && uses(j->loop, op->res, 1)) {
+            bytes += tk_ring_slot_bytes(tk_value_type(j->s->f, op->res[0]));
+        }
+    }
+    return bytes;
+}
+
 // The barriers of all slots stand before the rings, in a part of their own.
 static bool enough_memory(const job *j) {
-    return (uint64_t)j->slots * slot_bytes(j) + through_bytes(j) + TK_PLACED_ALIGN <=
+    return (uint64_t)j->slots * slot_bytes(j) + through_bytes(j) + staying_bytes(j) +
+               TK_PLACED_ALIGN <=
            j->s->c->target->shared_max;
 }
 
@@ -407,7 +438,7 @@ static int64_t slots_by_rule(const job *j) {
     if (j->s->c->m->attrs.persistent) {
         tk_func_walk(j->s->f, find_stored, &s);
     }
-    const uint64_t kept = s.bytes + through_bytes(j);
+    const uint64_t kept = s.bytes + through_bytes(j) + staying_bytes(j);
     uint64_t n = bytes && kept < all ? (all - kept) / bytes : 0;
     if (bytes && n < 2 && !j->s->c->m->attrs.persistent && products_alone(j)) {
         n = (all - TK_PLACED_ALIGN) / bytes;
@@ -572,24 +603,6 @@ static void prologue(job *j) {
     tk_vid condition = reaches(j, end, j->loop->opnd[0], by);
     condition = tk_maker_two(&j->make, end, TK_OP_AND, some, condition);
     fetch_all(j, end, condition, j->loop->opnd[0], by, WHOLE);
-}
-
-static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            if (op->opnd[i] == v[k]) {
-                return true;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < op->nreg; i++) {
-        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
-            if (uses(x, v, n)) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 static void rename_in(void *user, tk_op *op) { tk_vmap_operands(user, op); }

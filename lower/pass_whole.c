@@ -2,7 +2,8 @@
 // Pass whole: masks of tiles are not computed where they hold for all of the tile.
 //
 // in:    laid-out level
-// out:   the same level; a `select` by a mask of comparisons of indices is an `if`, by a scalar that
+// out:   the same level; a `select` by a mask of comparisons of indices is an `if`, by a scalar
+// that
 //        says that all of them hold, of the tile that is chosen then, or else of the mask and the
 //        select
 // keeps: every value, bit for bit
@@ -286,8 +287,8 @@ static void test_together(tester *t, bool *done, unsigned i) {
         }
     }
     bound = to_i32(t, t->loop, bound);
-    add_test(t, tk_maker_two(&t->make, t->at, TK_OP_LT, factor > 0 ? v : bound,
-                             factor > 0 ? bound : v));
+    add_test(
+        t, tk_maker_two(&t->make, t->at, TK_OP_LT, factor > 0 ? v : bound, factor > 0 ? bound : v));
 }
 
 // The scalar; 0: the mask always holds.

@@ -32,6 +32,9 @@
          "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
     PASS(order, TK_TAKES_TILE, "lets programs that read the same tiles run at the same time",      \
          "behind chunk, which makes the tiles as they will be; before ring, which takes loads")    \
+    PASS(operand, TK_TAKES_TILE,                                                                   \
+         "leaves what a loop's products read from outside in shared memory",                       \
+         "before ring, which shares out the room that is left")                                    \
     PASS(ring, TK_TAKES_TILE, "loads tiles of loops ahead, into rings in shared memory",           \
          "behind chunk, which makes the loops as they will be; before layouts: it makes ops")      \
     PASS(stage, TK_TAKES_TILE, "moves rows that are not aligned through shared memory",            \

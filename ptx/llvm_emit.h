@@ -43,6 +43,7 @@ typedef struct tk_emit {
     LLVMValueRef fn;
     LLVMValueRef shared;          // [0 x i8] addrspace(3): the dynamic shared memory
     LLVMValueRef tid, lane, warp; // i32, made at entry
+    LLVMValueRef same_warp;       // the warp's number as what its lanes share, or NULL
     unsigned warps;               // that run the program, a power of two
     unsigned producers;           // warps beside these that fetch for it (op partition)
     unsigned producer_registers;  // of a thread of them where they load; 0: not known

@@ -357,8 +357,10 @@ static void partition(tk_emit *e, const tk_op *op) {
     }
     tk_emit_else(e, &c);
     e->side = TK_SIDE_CONSUMER;
+    e->same_warp = warp;
     hand_over(e, &s, s.consumer);
     tk_emit_region(e, op->reg[1]);
+    e->same_warp = NULL;
     e->side = TK_SIDE_ALL;
     tk_emit_end(e, &c);
 }

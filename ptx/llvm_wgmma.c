@@ -69,7 +69,7 @@ static LLVMValueRef descriptor(const wgmma *w, bool is_a) {
         const uint32_t at = is_a ? tk_emit_in_a(w->s, l->warp[i]) : tk_emit_in_b(w->s, l->warp[i]);
         warp[i - TK_WGMMA_WARPS_LOG] = byte_of(o->x, at);
     }
-    LLVMValueRef group = tk_ll_shr(e, e->warp, TK_WGMMA_WARPS_LOG);
+    LLVMValueRef group = tk_ll_shr(e, e->same_warp ? e->same_warp : e->warp, TK_WGMMA_WARPS_LOG);
     LLVMValueRef at = LLVMBuildPtrToInt(e->b, e->shared, i32, "");
     LLVMValueRef part =
         tk_emit_bases(e, group, warp, l->warps - (unsigned)TK_WGMMA_WARPS_LOG, NULL);
