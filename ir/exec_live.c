@@ -113,7 +113,7 @@ static bool alias_results(live *l, const tk_op *op) {
     } else if (op->code == TK_OP_DEINTERLEAVE) {
         deinterleaved(l, op);
         return true;
-    } else if (op->code != TK_OP_CONVERT) {
+    } else if (op->code != TK_OP_CONVERT && op->code != TK_OP_WAIT) {
         return false;
     }
     alias(l, op->res[0], op->opnd[0], &r, delta);

@@ -268,6 +268,7 @@ static void emit_op(tk_planner *p, const tk_op *op) {
     case TK_OP_DEINTERLEAVE:
     case TK_OP_FLIP:
     case TK_OP_SLICE:
+    case TK_OP_WAIT:
     case TK_OP_CONVERT: return; // aliases
     case TK_OP_YIELD: tk_exec_emit_yield(p); return;
     case TK_OP_BARRIER:

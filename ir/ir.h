@@ -122,6 +122,7 @@ typedef struct tk_attrs {
     bool part; // assert, assume: of part of a tile, so that its elements' numbers say nothing
     tk_precision precision;
     tk_dot_unit unit; // dot: what multiplies
+    bool open;        // dot: the tile is there when a `wait` gives it
     tk_order order;
     tk_memscope scope;
     int64_t pipeline, unroll;
@@ -146,40 +147,41 @@ typedef struct tk_attrs {
     int64_t shared;     // where its part of the program's shared memory starts, in bytes; -1: none
 } tk_attrs;
 
-enum { // bits of tk_op_attrs
-    TK_A_VALUE = 1,
-    TK_A_AXIS = 2,
-    TK_A_START = 4,
-    TK_A_PERM = 8,
-    TK_A_KIND = 16,
-    TK_A_REVERSE = 32,
-    TK_A_EXCLUSIVE = 64,
-    TK_A_DESCENDING = 128,
-    TK_A_MASKED = 256,
-    TK_A_OTHER = 512,
-    TK_A_PRECISION = 1024,
-    TK_A_ORDER = 2048,
-    TK_A_SCOPE = 4096,
-    TK_A_PIPELINE = 8192,
-    TK_A_UNROLL = 16384,
-    TK_A_INDEX = 32768,
-    TK_A_TEXT = 65536,
-    TK_A_CALLEE = 131072,
-    TK_A_SHARED = 262144,
-    TK_A_SHOWN = 524288,
-    TK_A_PART = 1048576,
-    TK_A_STAGED = 2097152,
-    TK_A_SLOTS = 4194304,
-    TK_A_HOW = 8388608,
-    TK_A_PRODUCERS = 16777216,
-    TK_A_UNIT = 33554432,
-    TK_A_HOLD = 67108864,
-    TK_A_HELD = 134217728,
-    TK_A_CLUSTER = 268435456,
-    TK_A_LIKE = 536870912,
-    TK_A_PIECES = 1073741824,
-};
-unsigned tk_op_attrs(tk_opcode code);
+// Attributes as bits.
+typedef uint64_t tk_attr_bits;
+#define TK_A_VALUE      (UINT64_C(1) << 0)
+#define TK_A_AXIS       (UINT64_C(1) << 1)
+#define TK_A_START      (UINT64_C(1) << 2)
+#define TK_A_PERM       (UINT64_C(1) << 3)
+#define TK_A_KIND       (UINT64_C(1) << 4)
+#define TK_A_REVERSE    (UINT64_C(1) << 5)
+#define TK_A_EXCLUSIVE  (UINT64_C(1) << 6)
+#define TK_A_DESCENDING (UINT64_C(1) << 7)
+#define TK_A_MASKED     (UINT64_C(1) << 8)
+#define TK_A_OTHER      (UINT64_C(1) << 9)
+#define TK_A_PRECISION  (UINT64_C(1) << 10)
+#define TK_A_ORDER      (UINT64_C(1) << 11)
+#define TK_A_SCOPE      (UINT64_C(1) << 12)
+#define TK_A_PIPELINE   (UINT64_C(1) << 13)
+#define TK_A_UNROLL     (UINT64_C(1) << 14)
+#define TK_A_INDEX      (UINT64_C(1) << 15)
+#define TK_A_TEXT       (UINT64_C(1) << 16)
+#define TK_A_CALLEE     (UINT64_C(1) << 17)
+#define TK_A_SHARED     (UINT64_C(1) << 18)
+#define TK_A_SHOWN      (UINT64_C(1) << 19)
+#define TK_A_PART       (UINT64_C(1) << 20)
+#define TK_A_STAGED     (UINT64_C(1) << 21)
+#define TK_A_SLOTS      (UINT64_C(1) << 22)
+#define TK_A_HOW        (UINT64_C(1) << 23)
+#define TK_A_PRODUCERS  (UINT64_C(1) << 24)
+#define TK_A_UNIT       (UINT64_C(1) << 25)
+#define TK_A_HOLD       (UINT64_C(1) << 26)
+#define TK_A_HELD       (UINT64_C(1) << 27)
+#define TK_A_CLUSTER    (UINT64_C(1) << 28)
+#define TK_A_LIKE       (UINT64_C(1) << 29)
+#define TK_A_PIECES     (UINT64_C(1) << 30)
+#define TK_A_OPEN       (UINT64_C(1) << 31)
+tk_attr_bits tk_op_attrs(tk_opcode code);
 // What combined by a reduction's kind with an element changes no bit of it: of float sums -0, for
 // +0 would make +0 of -0. `all` and `and` are of bools.
 tk_const tk_kind_identity(tk_kindattr kind, tk_dtype t);

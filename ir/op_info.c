@@ -51,7 +51,7 @@ bool tk_op_legal(tk_opcode code, tk_level level) {
     return (info[code].levels & (unsigned)level) != 0;
 }
 
-static unsigned structural_attrs(tk_opcode code) {
+static tk_attr_bits structural_attrs(tk_opcode code) {
     enum {
         SHARED = TK_A_SHARED, // what works across elements
         ATOMIC = TK_A_INDEX | TK_A_MASKED | TK_A_ORDER | TK_A_SCOPE | SHARED,
@@ -72,6 +72,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_TAKE:
     case TK_OP_PROGRAMS:
     case TK_OP_RELEASE:
+    case TK_OP_WAIT:
     case TK_OP_BARRIER:
     case TK_OP_IF:
     case TK_OP_YIELD:
@@ -109,7 +110,7 @@ static unsigned structural_attrs(tk_opcode code) {
     case TK_OP_SORT:
         return TK_A_AXIS | TK_A_DESCENDING | SHARED;
     case TK_OP_DOT:
-        return TK_A_PRECISION | TK_A_UNIT | SHARED;
+        return TK_A_PRECISION | TK_A_UNIT | TK_A_OPEN | SHARED;
     case TK_OP_LOAD:
         return TK_A_INDEX | TK_A_MASKED | TK_A_OTHER | TK_A_STAGED | TK_A_HOLD | TK_A_HELD | SHARED;
     case TK_OP_STORE:
@@ -142,7 +143,9 @@ static unsigned structural_attrs(tk_opcode code) {
     return 0;
 }
 
-unsigned tk_op_attrs(tk_opcode code) { return info[code].elementwise ? 0 : structural_attrs(code); }
+tk_attr_bits tk_op_attrs(tk_opcode code) {
+    return info[code].elementwise ? 0 : structural_attrs(code);
+}
 
 tk_const tk_kind_identity(tk_kindattr kind, tk_dtype t) {
     switch (kind) {

@@ -15,7 +15,7 @@ typedef struct pending {
     TK_VEC(const tk_layout *) layout; // by type
     TK_VEC(tk_itoken) arg;            // names of a loop's index and carried values
     tk_attrs at;
-    unsigned given; // TK_A_* bits written
+    tk_attr_bits given; // TK_A_* bits written
     uint32_t nperm;
     tk_itoken perm, literal;
     bool negative, is_bits;
@@ -188,7 +188,7 @@ static bool carry(tk_irparse *p, pending *o) {
 }
 
 static bool operands(tk_irparse *p, pending *o) {
-    unsigned has = tk_op_attrs(o->code);
+    tk_attr_bits has = tk_op_attrs(o->code);
     if (has & TK_A_INDEX) {
         return view(p, o);
     }
@@ -283,7 +283,7 @@ static bool text(tk_irparse *p, pending *o) {
     return true;
 }
 
-static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
+static bool attr_value(tk_irparse *p, pending *o, tk_attr_bits bit) {
     uint32_t i = 0;
     switch (bit) {
     case TK_A_AXIS:
@@ -356,25 +356,39 @@ static bool attr_value(tk_irparse *p, pending *o, unsigned bit) {
     return fast_flags(p, o);
 }
 
-#define FAST (1U << 31) // as a bit beside TK_A_*
+#define FAST (UINT64_C(1) << 63) // as a bit beside TK_A_*
 
-static unsigned attr_named(const char *name) {
+static tk_attr_bits attr_named(const char *name) {
     static const struct {
         const char *name;
-        unsigned bit;
-    } all[] = {{"axis", TK_A_AXIS},           {"start", TK_A_START},
-               {"perm", TK_A_PERM},           {"reverse", TK_A_REVERSE},
-               {"exclusive", TK_A_EXCLUSIVE}, {"descending", TK_A_DESCENDING},
-               {"part", TK_A_PART},           {"precision", TK_A_PRECISION},
-               {"unit", TK_A_UNIT},           {"order", TK_A_ORDER},
-               {"scope", TK_A_SCOPE},         {"pipeline", TK_A_PIPELINE},
-               {"unroll", TK_A_UNROLL},       {"shared", TK_A_SHARED},
-               {"text", TK_A_TEXT},           {"shown", TK_A_SHOWN},
-               {"staged", TK_A_STAGED},       {"slots", TK_A_SLOTS},
-               {"pieces", TK_A_PIECES},       {"cluster", TK_A_CLUSTER},
-               {"producers", TK_A_PRODUCERS}, {"how", TK_A_HOW},
-               {"hold", TK_A_HOLD},           {"held", TK_A_HELD},
-               {"like", TK_A_LIKE},           {"fast", FAST}};
+        tk_attr_bits bit;
+    } all[] = {{"axis", TK_A_AXIS},
+               {"start", TK_A_START},
+               {"perm", TK_A_PERM},
+               {"reverse", TK_A_REVERSE},
+               {"exclusive", TK_A_EXCLUSIVE},
+               {"descending", TK_A_DESCENDING},
+               {"part", TK_A_PART},
+               {"precision", TK_A_PRECISION},
+               {"unit", TK_A_UNIT},
+               {"open", TK_A_OPEN},
+               {"order", TK_A_ORDER},
+               {"scope", TK_A_SCOPE},
+               {"pipeline", TK_A_PIPELINE},
+               {"unroll", TK_A_UNROLL},
+               {"shared", TK_A_SHARED},
+               {"text", TK_A_TEXT},
+               {"shown", TK_A_SHOWN},
+               {"staged", TK_A_STAGED},
+               {"slots", TK_A_SLOTS},
+               {"pieces", TK_A_PIECES},
+               {"cluster", TK_A_CLUSTER},
+               {"producers", TK_A_PRODUCERS},
+               {"how", TK_A_HOW},
+               {"hold", TK_A_HOLD},
+               {"held", TK_A_HELD},
+               {"like", TK_A_LIKE},
+               {"fast", FAST}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, name) == 0) {
             return all[i].bit;
@@ -385,7 +399,7 @@ static unsigned attr_named(const char *name) {
 
 static bool attr(tk_irparse *p, pending *o) {
     tk_itoken name = p->tok;
-    unsigned bit = attr_named(name.text);
+    tk_attr_bits bit = attr_named(name.text);
     if (!(bit & (tk_op_attrs(o->code) | FAST))) {
         return complain(
             p, &name,
@@ -396,11 +410,12 @@ static bool attr(tk_irparse *p, pending *o) {
     }
     o->given |= bit;
     tk_irp_next(p);
-    if (bit & (TK_A_REVERSE | TK_A_EXCLUSIVE | TK_A_DESCENDING | TK_A_PART)) {
+    if (bit & (TK_A_REVERSE | TK_A_EXCLUSIVE | TK_A_DESCENDING | TK_A_PART | TK_A_OPEN)) {
         o->at.reverse = o->at.reverse || bit == TK_A_REVERSE;
         o->at.exclusive = o->at.exclusive || bit == TK_A_EXCLUSIVE;
         o->at.descending = o->at.descending || bit == TK_A_DESCENDING;
         o->at.part = o->at.part || bit == TK_A_PART;
+        o->at.open = o->at.open || bit == TK_A_OPEN;
         return true;
     }
     return tk_irp_expect(p, "=") && attr_value(p, o, bit);

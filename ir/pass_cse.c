@@ -54,7 +54,7 @@ static uint32_t hash_op(const cse *s, const tk_op *op, uint32_t epoch) {
     for (uint32_t i = 0; i < op->nres; i++) {
         h = hash_type(h, tk_value_type(s->f, op->res[i]));
     }
-    unsigned has = tk_op_attrs(op->code);
+    tk_attr_bits has = tk_op_attrs(op->code);
     h = mix(h, has & TK_A_VALUE ? op->at.value.bits : 0);
     h = mix(h, has & TK_A_AXIS ? (uint64_t)op->at.axis : 0);
     return mix(h, has & TK_A_KIND ? (uint64_t)op->at.kind : 0);
@@ -62,7 +62,7 @@ static uint32_t hash_op(const cse *s, const tk_op *op, uint32_t epoch) {
 
 static bool same_attrs(const tk_op *x, const tk_op *y) {
     const tk_attrs *a = &x->at, *b = &y->at;
-    unsigned has = tk_op_attrs(x->code);
+    tk_attr_bits has = tk_op_attrs(x->code);
     return (!(has & TK_A_VALUE) || tk_const_same(a->value, b->value)) &&
            (!(has & TK_A_AXIS) || a->axis == b->axis) &&
            (!(has & TK_A_START) || a->start == b->start) &&
@@ -77,6 +77,7 @@ static bool same_attrs(const tk_op *x, const tk_op *y) {
            (!(has & TK_A_HOLD) || (a->hold == b->hold && a->held == b->held)) &&
            (!(has & TK_A_PRECISION) || a->precision == b->precision) &&
            (!(has & TK_A_UNIT) || a->unit == b->unit) &&
+           (!(has & TK_A_OPEN) || a->open == b->open) &&
            (!(has & TK_A_INDEX) || memcmp(a->index, b->index, sizeof a->index) == 0);
 }
 

@@ -235,6 +235,7 @@ static bool whole(tk_fold *p, tk_op *op) {
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:
+    case TK_OP_WAIT:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_YIELD:

@@ -202,7 +202,7 @@ static void fast_attr(printer *p, unsigned fast) {
 
 // Those behind the operands; value, kind, index, mask, else and callee stand among them.
 static void attrs(printer *p, const tk_op *op) {
-    unsigned has = tk_op_attrs(op->code);
+    tk_attr_bits has = tk_op_attrs(op->code);
     const tk_attrs *at = &op->at;
     if (has & TK_A_AXIS) {
         int_attr(p, "axis", at->axis, TK_AXIS_ALL);
@@ -219,6 +219,7 @@ static void attrs(printer *p, const tk_op *op) {
     flag_attr(p, "part", (has & TK_A_PART) && at->part);
     word_attr(p, "precision", &tk_words_precision, has & TK_A_PRECISION ? at->precision : 0);
     word_attr(p, "unit", &tk_words_unit, has & TK_A_UNIT ? at->unit : 0);
+    flag_attr(p, "open", (has & TK_A_OPEN) && at->open);
     word_attr(p, "order", &tk_words_order, has & TK_A_ORDER ? at->order : 0);
     word_attr(p, "scope", &tk_words_scope, has & TK_A_SCOPE ? at->scope : 0);
     int_attr(p, "pipeline", has & TK_A_PIPELINE ? at->pipeline : 0, 0);
@@ -316,7 +317,7 @@ static void loop(printer *p, const tk_op *op) {
 }
 
 static void operands(printer *p, const tk_op *op) {
-    unsigned has = tk_op_attrs(op->code);
+    tk_attr_bits has = tk_op_attrs(op->code);
     if (has & TK_A_INDEX) {
         view(p, op);
     } else if (op->code == TK_OP_CONST) {

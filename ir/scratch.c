@@ -460,6 +460,7 @@ static void plan(planner *p) {
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:
+    case TK_OP_WAIT:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_PARTITION:

@@ -240,6 +240,43 @@ static bool dot_scaled(tk_verifier *v) {
            product(v, a, b, TK_F32, 4);
 }
 
+// ---- Dots that are waited for elsewhere
+
+typedef struct open_uses {
+    tk_func *f;     // changes nothing of it
+    tk_vid v, from; // a value that is not there yet; that which the loop handed on as it; 0: none
+    bool fits;
+} open_uses;
+
+// Waits alone use it, and those of what a loop hands it on as.
+static void find_open_use(void *user, tk_op *op) {
+    open_uses *s = user;
+    for (uint32_t i = 0; i < op->nopnd && s->fits; i++) {
+        const tk_op *loop = op->in->owner;
+        if (op->opnd[i] != s->v || op->code == TK_OP_WAIT) {
+            continue;
+        }
+        s->fits = op->code == TK_OP_YIELD && loop && loop->code == TK_OP_FOR && !s->from;
+        for (uint32_t k = 0; k < 2 && s->fits; k++) {
+            open_uses on = {s->f, k ? loop->res[i] : loop->reg[0]->args.at[1 + i], s->v, true};
+            tk_func_walk(s->f, find_open_use, &on);
+            s->fits = on.fits;
+        }
+    }
+}
+
+static bool dot_open(tk_verifier *v) {
+    const tk_op *op = v->op;
+    open_uses s = {(tk_func *)(uintptr_t)v->f, op->res[0], 0, true};
+    if (!op->at.open) {
+        return true;
+    }
+    tk_func_walk(s.f, find_open_use, &s);
+    return tk_vneed(v, op->at.unit == TK_UNIT_WGMMA && v->m->level == TK_LEVEL_STAGED,
+                    "'open' is wgmma's, at the staged level") &&
+           tk_vneed(v, s.fits, "it is open, and something else than 'wait' uses it");
+}
+
 bool tk_verify_across(tk_verifier *v) {
     switch ((int)v->op->code) { // those that verify_op.c sends here
     case TK_OP_REDUCE:
@@ -259,7 +296,7 @@ bool tk_verify_across(tk_verifier *v) {
     case TK_OP_HISTOGRAM:
         return histogram(v);
     case TK_OP_DOT:
-        return dot(v);
+        return dot(v) && dot_open(v);
     case TK_OP_DOT_SCALED:
         return dot_scaled(v);
     }

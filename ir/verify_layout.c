@@ -191,6 +191,7 @@ static bool rule(tk_verifier *v) {
     case TK_OP_CAST:
     case TK_OP_BITCAST:
     case TK_OP_PHILOX:
+    case TK_OP_WAIT:
         return all_equal(v, true);
     case TK_OP_BROADCAST:
         return broadcast(v);

@@ -286,6 +286,8 @@ bool tk_verify_op_types(tk_verifier *v) {
         return holds(v);
     case TK_OP_PRINT:
         return print(v);
+    case TK_OP_WAIT:
+        return tk_vneed(v, r->rank > 0, "a scalar") && tk_vsame(v, r, tk_vopnd(v, 0), "the result");
     case TK_OP_BARRIER:
         return true;
     case TK_OP_REDUCE:

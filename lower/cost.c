@@ -66,8 +66,8 @@ tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand 
                        .lifted = d->lifted * figure.lifted,
                        .threads = d->requests * figure.request + d->flops / lanes,
                        .begin = figure.begin,
-                       .end = figure.end +
-                              d->stored / (l->copied_out ? figure.copied : figure.out)};
+                       .end =
+                           figure.end + d->stored / (l->copied_out ? figure.copied : figure.out)};
     p.main = greater(greater(p.matrix, p.lifted), greater(p.shared, p.cache)) + p.threads +
              (l->apart ? 0 : d->tiles * figure.together);
     const double at_once = mps * l->blocks, full = (double)(uint64_t)(l->programs / at_once);

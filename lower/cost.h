@@ -35,7 +35,7 @@ typedef struct tk_launch {
 typedef struct tk_prediction {
     double seconds;
     double matrix, shared, cache, lifted, threads; // cycles of a program
-    double begin, main, end;               // of a program, one after the other
+    double begin, main, end;                       // of a program, one after the other
     double waves;
     const char *bound; // what most of the time goes to
 } tk_prediction;

@@ -74,6 +74,9 @@ void tk_pass_ring(tk_pass_ctx *c);
 // Warps of their own fetch the tiles of rings (pass_specialize.c).
 void tk_pass_specialize(tk_pass_ctx *c);
 
+// Products that the next iteration alone needs are waited for there (pass_flight.c).
+void tk_pass_flight(tk_pass_ctx *c);
+
 // A block runs several programs, one after the other (pass_persist.c).
 void tk_pass_persist(tk_pass_ctx *c);
 

@@ -134,6 +134,7 @@ const char *tk_pack_refusal(const tk_packer *p, const tk_op *op) {
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:
+    case TK_OP_WAIT:
     case TK_OP_BARRIER:
     case TK_OP_CALL:
     case TK_OP_COUNT:

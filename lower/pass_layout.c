@@ -765,7 +765,8 @@ static void one(assign *s, tk_op *op) {
     case TK_OP_RELEASE:
     case TK_OP_YIELD: // its owner's
     case TK_OP_RETURN:
-    case TK_OP_BARRIER: // of a later level
+    case TK_OP_WAIT: // of a later level
+    case TK_OP_BARRIER:
     case TK_OP_PARTITION:
     case TK_OP_PROGRAMS:
     case TK_OP_CALL: // none is left

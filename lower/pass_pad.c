@@ -165,6 +165,7 @@ static void one(tk_pad *p, tk_op *op) {
     case TK_OP_FETCH:
     case TK_OP_TAKE:
     case TK_OP_RELEASE:
+    case TK_OP_WAIT:
     case TK_OP_BARRIER:
         break;
     case TK_OP_RESHAPE:

@@ -58,6 +58,8 @@
          "when it is known which bytes each op uses")                                              \
     PASS(specialize, TK_TAKES_STAGED, "gives warps of their own to what fetches tiles",            \
          "it takes apart what is in order")                                                        \
+    PASS(flight, TK_TAKES_STAGED, "begins the next iteration while a product is made",             \
+         "behind specialize: where others fetch, a slot may be released later")                    \
     PASS(cluster, TK_TAKES_STAGED, "lets the programs of a cluster read once what all fetch",      \
          "behind specialize: what fetches stands alone")
 

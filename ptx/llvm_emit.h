@@ -202,6 +202,7 @@ void tk_emit_reduce_op(tk_emit *e, tk_op *op);   // llvm_reduce.c: reduce arg_re
 void tk_emit_scan_op(tk_emit *e, tk_op *op);     // llvm_scan.c: scan scan_fn
 void tk_emit_sort_op(tk_emit *e, tk_op *op);     // llvm_sort.c: sort topk histogram
 void tk_emit_dot_op(tk_emit *e, tk_op *op);      // llvm_dot.c: dot dot_scaled
+void tk_emit_wait_op(tk_emit *e, tk_op *op);     // llvm_wgmma.c: wait
 void tk_emit_memory_op(tk_emit *e, tk_op *op);   // llvm_memory.c: load store
 void tk_emit_atomic_op(tk_emit *e, tk_op *op);   // llvm_atomic.c
 void tk_emit_control_op(tk_emit *e, tk_op *op);  // llvm_control.c: if for while

@@ -262,6 +262,8 @@ static emitter *emitter_of(tk_opcode code) {
     case TK_OP_TAKE:
     case TK_OP_RELEASE:
         return tk_emit_ring_op;
+    case TK_OP_WAIT:
+        return tk_emit_wait_op;
     case TK_OP_BARRIER:
         return barrier;
     case TK_OP_IF:

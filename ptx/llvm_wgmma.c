@@ -3,7 +3,9 @@
 //
 // All instructions of a block of K are one piece of assembly, from wgmma.fence to the wait, with
 // the accumulators going in and coming out: nothing can come between. A sum that starts from zero
-// goes in as nothing. Descriptors are one for each operand, to which the piece adds distances.
+// goes in as nothing. Only what is `open` is not waited for there: its registers are no one's until
+// a piece of their own, of op wait, has them going in and coming out. Descriptors are one for each
+// operand, to which the piece adds distances.
 //
 // f8: sums inside wgmma keep few bits, so that after 128 products they are added to the accumulator
 // as f32.
@@ -193,6 +195,18 @@ static uint32_t add_a(wgmma *w, uint32_t row, uint32_t k) {
 
 // ---- A piece of assembly ------------------------------------------------------------------------
 
+static void call(const wgmma *w, LLVMTypeRef type, uint32_t n, LLVMValueRef *out) {
+    tk_emit *e = w->s->e;
+    tk_buf text = w->text, constraints = w->constraints;
+    const char *t = tk_buf_text(&text), *c = tk_buf_text(&constraints);
+    LLVMValueRef f =
+        LLVMGetInlineAsm(type, t, strlen(t), c, strlen(c), 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef r = LLVMBuildCall2(e->b, type, f, w->arg, w->narg, "");
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = LLVMBuildExtractValue(e->b, r, i, "");
+    }
+}
+
 // Adds the products of K from `from` to `to` to the registers of `rows` parts from w->first on.
 // `fresh`: to nothing.
 static void piece(wgmma *w, uint32_t rows, uint32_t from, uint32_t to, bool fresh,
@@ -222,7 +236,8 @@ static void piece(wgmma *w, uint32_t rows, uint32_t from, uint32_t to, bool fres
             instruction(w, row, k, !fresh || k > from, its, b);
         }
     }
-    tk_buf_str(&w->text, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}");
+    tk_buf_fmt(&w->text, "wgmma.commit_group.sync.aligned;\n%s}",
+               s->op->at.open ? "" : "wgmma.wait_group.sync.aligned 0;\n");
     tk_buf_str(&w->constraints, ",~{memory}");
     LLVMTypeRef *all = TK_NEW_ARRAY(e->arena, LLVMTypeRef, n);
     for (uint32_t r = 0; r < n; r++) {
@@ -230,13 +245,7 @@ static void piece(wgmma *w, uint32_t rows, uint32_t from, uint32_t to, bool fres
     }
     LLVMTypeRef type =
         LLVMFunctionType(LLVMStructTypeInContext(e->ctx, all, n, 0), w->type, w->narg, 0);
-    const char *text = tk_buf_text(&w->text), *constraints = tk_buf_text(&w->constraints);
-    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), 1,
-                                      0, LLVMInlineAsmDialectATT, 0);
-    LLVMValueRef r = LLVMBuildCall2(e->b, type, f, w->arg, w->narg, "");
-    for (uint32_t i = 0; i < n; i++) {
-        acc[i] = LLVMBuildExtractValue(e->b, r, i, "");
-    }
+    call(w, type, n, acc);
 }
 
 static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
@@ -290,4 +299,28 @@ void tk_emit_wgmma(tk_emit_matrix *s) {
     } else {
         piece(&w, w.rows, 0, s->p.block, s->zero, s->acc);
     }
+}
+
+// The registers go in and come out, so that nothing uses them before.
+void tk_emit_wait_op(tk_emit *e, tk_op *op) {
+    tk_emit_matrix s = {.e = e, .op = op};
+    wgmma w = {.s = &s};
+    const uint32_t n = tk_emit_regs(e, op->res[0]);
+    LLVMValueRef *in = tk_emit_get(e, op->opnd[0]);
+    tk_buf_init(&w.text, e->arena);
+    tk_buf_init(&w.constraints, e->arena);
+    w.arg = TK_NEW_ARRAY(e->arena, LLVMValueRef, n);
+    w.type = TK_NEW_ARRAY(e->arena, LLVMTypeRef, n);
+    const bool whole = tk_value_type(e->f, op->res[0])->dtype == TK_I32;
+    for (uint32_t r = 0; r < n; r++) {
+        tk_buf_fmt(&w.constraints, "%s%s", r ? "," : "", whole ? "=r" : "=f");
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        (void)add_argument(&w, in[r], tk_format(e->arena, "%u", r));
+    }
+    tk_buf_str(&w.text, "wgmma.wait_group.sync.aligned 0;");
+    tk_buf_str(&w.constraints, ",~{memory}");
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMStructTypeInContext(e->ctx, w.type, n, 0), w.type, n, 0);
+    call(&w, type, n, tk_emit_new(e, op->res[0]));
 }

@@ -122,6 +122,10 @@ static const char *const staged_sample[TK_OP_COUNT] = {
                        "  }\n"
                        "  return\n"
                        "}\n",
+    [TK_OP_WAIT] = STAGED "  %2 = wait %v : f32[4, 16] #0\n"
+                          "  %3 = convert %2 shared=0 : f32[4, 16] #1\n"
+                          "  %4 = reduce sum %3 axis=1 : f32[4, 1] #2\n"
+                          "  return\n}\n",
     [TK_OP_BARRIER] = STAGED "  %2 = convert %v shared=0 : f32[4, 16] #1\n  barrier\n"
                              "  %3 = reduce sum %2 axis=1 : f32[4, 1] #2\n"
                              "  return\n}\n",

@@ -318,6 +318,22 @@ def test_attention_large_tiles(dtype, D, name):
     judge_attention(kernel(source, name, BM=128, BN=128), dtype, 1, 2, 1, 300, 420, D, mask=masks[name])
 
 
+@test(*[(dtype, name, BM, D) for dtype in ("f16", "bf16") for name in ("attention", "causal_attention", "window") for BM, D in ((64, 32), (128, 64))] +
+      [("bf16", "causal_attention", 64, 256)])
+def test_attention_by_tensor_copies(dtype, name, BM, D):
+    # Aligned rows, of which tensor maps can be made, and loops of none to five iterations.
+    masks = {"attention": None, "causal_attention": causal, "window": lambda b, h, q, k: (q >= k) & (q - k < 20)}
+    k_ = kernel(WINDOW if name == "window" else ATTENTION, name, BM=BM, BN=64)
+    for M, N in ((70, 0), (70, 5), (200, 128), (130, 150), (64, 300)):
+        q, k, v = inputs(dtype, 1, 2, 1, M, N, D)
+        o, lse = Out((1, 2, M, D), dtype), Out((1, 2, M), "f32")
+        aligned = [np.ascontiguousarray(x.array.bits) for x in (q, k, v)]
+        launch(k_, q=tkclib.Array(aligned[0], dtype), k=tkclib.Array(aligned[1], dtype), v=tkclib.Array(aligned[2], dtype), o=o, scale=0.125, lse=lse)
+        want, bound, want_l, bound_l = attention_reference(q.f64(), k.f64(), v.f64(), 0.125, dtype, None, masks[name])
+        close(o.f64(), want, bound, dtype, f"o {M} {N}")
+        close(lse.f64(), want_l, bound_l, "f32", f"lse {M} {N}")
+
+
 @test("f16", "bf16")
 def test_attention_greatest_scores(dtype):
     # A score of 2^127 or more is no number here, and no zero; less is as ever.
