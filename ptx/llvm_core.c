@@ -107,8 +107,20 @@ struct tk_coord_cache {
     const tk_layout *l;
     LLVMValueRef thread; // the thread's part of the element number
     LLVMValueRef owner;  // or NULL
+    uint32_t reach;      // tk_emit_reach
     bool disjoint;       // tk_layout_apart
 };
+
+uint32_t tk_emit_reach(const tk_layout *l) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        bits |= l->lane[i];
+    }
+    for (unsigned i = 0; i < l->warps; i++) {
+        bits |= l->warp[i];
+    }
+    return bits;
+}
 
 static LLVMValueRef part_of(tk_emit *e, LLVMValueRef index, const uint32_t *base, unsigned n,
                             LLVMValueRef sum) {
@@ -158,22 +170,21 @@ static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
     sum = part_of(e, e->warp, l->warp, l->warps, sum);
     c->thread = sum ? sum : tk_emit_i32(e, 0);
     c->owner = owner_of(e, l);
+    c->reach = tk_emit_reach(l);
     c->disjoint = tk_layout_apart(l);
     LLVMPositionBuilderAtEnd(e->b, here);
     return c;
 }
 
-static LLVMValueRef combine(tk_emit *e, bool disjoint, LLVMValueRef thread, uint32_t constant) {
-    if (!constant) {
-        return thread;
-    }
-    LLVMValueRef k = tk_emit_i32(e, constant);
-    return disjoint ? LLVMBuildNUWAdd(e->b, thread, k, "") : LLVMBuildXor(e->b, thread, k, "");
+LLVMValueRef tk_emit_linear(tk_emit *e, LLVMValueRef thread, uint32_t reach, uint32_t constant) {
+    const uint32_t turned = constant & reach, added = constant & ~reach;
+    LLVMValueRef x = turned ? LLVMBuildXor(e->b, thread, tk_emit_i32(e, turned), "") : thread;
+    return added ? LLVMBuildNUWAdd(e->b, x, tk_emit_i32(e, added), "") : x;
 }
 
 LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r) {
     const struct tk_coord_cache *c = coords(e, l);
-    return combine(e, c->disjoint, c->thread, tk_layout_eval(l, r, 0, 0));
+    return tk_emit_linear(e, c->thread, c->reach, tk_layout_eval(l, r, 0, 0));
 }
 
 tk_emit_coord_parts tk_emit_coord_of(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
@@ -187,7 +198,7 @@ tk_emit_coord_parts tk_emit_coord_of(tk_emit *e, const tk_layout *l, uint32_t r,
 
 LLVMValueRef tk_emit_coord(tk_emit *e, const tk_layout *l, uint32_t r, unsigned d) {
     tk_emit_coord_parts p = tk_emit_coord_of(e, l, r, d);
-    return combine(e, p.disjoint, p.thread, p.constant);
+    return tk_emit_linear(e, p.thread, coords(e, l)->reach >> tk_layout_shift(l, d), p.constant);
 }
 
 LLVMValueRef tk_emit_owner(tk_emit *e, const tk_layout *l) { return coords(e, l)->owner; }

@@ -21,13 +21,16 @@ typedef struct exchange {
 static LLVMValueRef place(const exchange *x, const tk_side *side, uint32_t r, unsigned run) {
     tk_emit *e = x->e;
     LLVMValueRef at = tk_emit_element(e, &side->l, 0);
+    const uint32_t reach = tk_emit_reach(&side->l);
     if (x->s.from) {
         LLVMValueRef high = LLVMBuildLShr(e->b, at, tk_emit_i32(e, x->s.from), "");
         high = LLVMBuildAnd(e->b, high, tk_emit_i32(e, (1 << TK_SWIZZLE_BITS) - 1), "");
         at = LLVMBuildXor(e->b, at, LLVMBuildShl(e->b, high, tk_emit_i32(e, x->s.to), ""), "");
     }
     const uint32_t number = (tk_layout_eval(&side->l, r, 0, 0) ^ side->at) >> run << run;
-    at = LLVMBuildXor(e->b, at, tk_emit_i32(e, tk_swizzle_apply(x->s, number)), "");
+    const uint32_t all =
+        reach | (x->s.from ? (reach >> x->s.from & ((1U << TK_SWIZZLE_BITS) - 1)) << x->s.to : 0);
+    at = tk_emit_linear(e, at, all, tk_swizzle_apply(x->s, number));
     at = x->from ? tk_ll_add(e, x->from, at) : at;
     LLVMValueRef size = tk_emit_i32(e, (int64_t)tk_dtype_size(x->t));
     return tk_emit_shared_at(e, x->op, x->base, LLVMBuildMul(e->b, at, size, ""));

@@ -407,6 +407,14 @@ def check_addresses():
             check(used and not wide.intersection(used), f"wraps: {dtype} {facts}: an extended index is an index")
 
 
+def check_offsets():
+    """Places in shared memory that differ where threads do not are one address with several offsets: an operand that is turned on its way to the
+    matrix unit, whose 32 addresses each thread else kept in the loop, beside the sums."""
+    ptx = tkc("std/matmul.tk", "--kernel", "matmul", *"-D T=f8e4m3 -D O=bf16 -D BM=128 -D BN=256 -D BK=128 --mapped --near --arch sm_90a --emit=ptx".split())[0]
+    stores = re.findall(r"st\.shared\.b32 \t?\[(%\w+)(?:\+\d+)?\]", ptx)
+    check(len(stores) == 32 and len(set(stores)) == 4, f"offsets: {len(stores)} stores, {len(set(stores))} addresses")
+
+
 def check_scan():
     """A scan of 4096 elements by 128 threads: runs of registers, then lanes, then warps with one barrier."""
     (FOLDER / "scan.tk").write_text("@warps(4)\nkernel k(x: in f32[4096], y: out f32[4096]) {\n    y[0 +: 4096] = cumsum(x[0 +: 4096], axis = 0);\n}\n",
@@ -754,6 +762,7 @@ def main():
     check_functions()
     check_sums()
     check_addresses()
+    check_offsets()
     check_budget()
     check_guards(assembler)
     check_growth()
