@@ -3,26 +3,28 @@
 #include "lower/cost.h"
 
 // What no data sheet says. The shares and cycles are an H200's, fitted to the products measured in
-// bench/NOTES.md; SHARED and CACHE are the widths of the paths of a multiprocessor.
+// bench/NOTES.md; CACHE is the width of the path, SHARED more than its 128 bytes: what copies write
+// is not all in the way of what the unit reads.
 static const struct {
-    double sustained;       // of the data sheet's clock, under the load of matrix units
-    double memory;          // of the data sheet's bandwidth
-    double launch;          // seconds between launches in a row
-    double shared, cache;   // bytes a cycle
-    double begin, end, out; // cycles: the first tile, the last store; bytes stored a cycle
-    double copied;          // ... by tensor copies
-    double together;        // cycles of an iteration in which warps fetch and multiply
-    double request;         // cycles of a warp's load that is not ahead, with what follows
-    double lifted;          // of one by which a tile is fetched through registers
-    double of_warps;        // of the matrix unit's speed, by instructions of single warps on sm_90
+    double sustained;          // of the data sheet's clock, under the load of matrix units
+    double memory;             // of the data sheet's bandwidth
+    double launch;             // seconds between launches in a row
+    double shared, cache;      // bytes a cycle
+    double begin, end, out;    // cycles: the first tile, the last store; bytes stored a cycle
+    double end_copied, copied; // the last two where stores go by tensor copies
+    double together;           // cycles of an iteration in which warps fetch and multiply
+    double request;            // cycles of a warp's load that is not ahead, with what follows
+    double lifted;             // of one by which a tile is fetched through registers
+    double of_warps; // of the matrix unit's speed, by instructions of single warps on sm_90
 } figure = {.sustained = 0.83,
             .memory = 0.9,
             .launch = 1.2e-6,
-            .shared = 128,
+            .shared = 150,
             .cache = 64,
             .begin = 1000,
             .end = 500,
             .out = 32,
+            .end_copied = 1600,
             .copied = 128,
             .together = 100,
             .request = 4.2,
@@ -66,8 +68,8 @@ tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand 
                        .lifted = d->lifted * figure.lifted,
                        .threads = d->requests * figure.request + d->flops / lanes,
                        .begin = figure.begin,
-                       .end =
-                           figure.end + d->stored / (l->copied_out ? figure.copied : figure.out)};
+                       .end = l->copied_out ? figure.end_copied + d->stored / figure.copied
+                                            : figure.end + d->stored / figure.out};
     p.main = greater(greater(p.matrix, p.lifted), greater(p.shared, p.cache)) + p.threads +
              (l->apart ? 0 : d->tiles * figure.together);
     const double at_once = mps * l->blocks, full = (double)(uint64_t)(l->programs / at_once);
