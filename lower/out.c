@@ -169,7 +169,12 @@ static const char *alone_why_not(const context *s, const tk_op *op) {
     if (tk_type_elems(t) * (int64_t)tk_dtype_size(t->dtype) < SMALL) {
         return "it is small";
     }
-    return tk_boxes_why_not(s->x, s->t, op, s->log_warps);
+    const char *why = tk_boxes_why_not(s->x, s->t, op, s->log_warps);
+    const uint32_t param = s->f->value.at[op->opnd[0]].index;
+    if (!why && !(s->x->facts && (s->x->facts[param] & TK_FACT_WHOLE))) {
+        why = "its rows are not known to be multiples of 16 bytes, of which a copy writes all";
+    }
+    return why;
 }
 
 static bool may_be(void *user, const tk_op *op) {

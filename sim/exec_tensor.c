@@ -155,13 +155,29 @@ static bool begins_inside(const tk_sim_bulk *x) {
     return true;
 }
 
+// What is behind the end of a row is left alone only where no 16 bytes have elements of it: an H200
+// writes all of them, whatever is there.
+static bool ends_at_16(const tk_sim_bulk *x) {
+    const tk_sim_tensor *t = x->tensor;
+    const uint64_t row = t->dim[0] * t->element;
+    const uint64_t end = (uint64_t)x->at[0] + (uint64_t)t->count[0] * t->step[0];
+    if (row % BOX_ALIGN_GLOBAL && (uint64_t)x->at[0] < t->dim[0] && end > t->dim[0]) {
+        tk_sim_fail(x->warp, x->inst, x->lane, "out-of-bounds",
+                    "writes a box that ends behind the rows of a tensor, which have %llu bytes; a "
+                    "GPU writes all of the last %d",
+                    (unsigned long long)row, BOX_ALIGN_GLOBAL);
+        return false;
+    }
+    return true;
+}
+
 static tk_sim_flow run_store(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint64_t from[TK_SIM_LANES] = {0};
     tk_sim_addresses(w, tk_sim_operand(i, 1), mask, from);
     TK_SIM_EACH(l, mask) {
         tk_sim_bulk x = {.inst = i, .warp = w, .lane = l, .kind = TK_SIM_BULK_STORE};
-        if (!begin(&x, 0) || !begins_inside(&x) || !find_type(&x) || !find_box(&x, from[l]) ||
-            !find_rows(&x, TK_SIM_WRITE)) {
+        if (!begin(&x, 0) || !begins_inside(&x) || !ends_at_16(&x) || !find_type(&x) ||
+            !find_box(&x, from[l]) || !find_rows(&x, TK_SIM_WRITE)) {
             return TK_SIM_FAULT;
         }
         x.offset = tk_sim_bulk_source(&x, from[l]);

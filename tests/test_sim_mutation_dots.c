@@ -71,7 +71,9 @@ static const sim_emitted partitioned = {
     .together = "fence.proxy.async",
     .halves = true,
 };
-// A of both products is in registers; one tile is B of both, transposed of one.
+// A of the second product is in registers, that of the first in a slot of its own; one tile is B of
+// both, transposed of one. When the one slot is released the program has used all others: the waits
+// for those that the next program's first fetches fill are idle.
 static const sim_emitted of_registers = {
     .file = "kernel chain(a: in f16[M, D], b: in f16[N, D], c: out f32[M, D])\n"
             "grid (i in cdiv(M, 64)) {\n"
@@ -93,7 +95,8 @@ static const sim_emitted of_registers = {
     .has = {"wgmma.fence", "wgmma.mma_async", "cp.async.bulk.tensor"},
     .warps = 4,
     .silent = 200,
-    .idle = 1,
+    .idle = 7,
+    .together = "fence.proxy.async",
     .halves = true,
 };
 // Two programs a cluster, of which each brings a part of the tiles of 'b' to both; each block runs
