@@ -31,7 +31,7 @@ KERNELS = [
     ("norm_backward", "layernorm_backward_sum", "-D W=bf16 --dim N=4096", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul", "-D T=f16 -D BM=64 -D BN=64 --given bias", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul", "-D T=i8 -D A=i32 -D O=i32 --dim M=100 --dim N=1000", {NO_FMA}),
-    ("matmul", "matmul", "-D T=bf16 --dim M=4096 --dim N=4096 --given bias", {VECTOR_LOADS, NO_FMA}),
+    ("matmul", "matmul", "-D T=bf16 --dim M=4096 --dim N=4096 --dim K=4096 --given bias", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_scaled", "-D T=f16 -D BM=64 -D BN=128 --given scale_c", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_residual", "-D T=bf16 -D BM=64 -D BN=128", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_orders", "-D T=f16 -D BM=128 -D BN=128 --given at --given b", {VECTOR_LOADS, NO_FMA}),
