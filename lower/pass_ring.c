@@ -459,8 +459,8 @@ static tk_vid as_unsigned(job *j, tk_op *before, tk_vid v) {
 // unsigned number.
 static tk_vid reaches(job *j, tk_op *before, tk_vid from, tk_vid by) {
     const tk_vid room = tk_maker_two(&j->make, before, TK_OP_SUB, j->loop->opnd[1], from);
-    return tk_maker_two(&j->make, before, TK_OP_LT, as_unsigned(j, before, by),
-                        as_unsigned(j, before, room));
+    const tk_vid most = as_unsigned(j, before, room), least = as_unsigned(j, before, by);
+    return tk_maker_two(&j->make, before, TK_OP_LT, least, most);
 }
 
 static tk_vid again(job *j, tk_op *before, tk_vmap *map, tk_vid v) {
