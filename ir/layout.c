@@ -447,3 +447,14 @@ void tk_layout_print(tk_buf *out, const tk_layout *l) {
     bases(out, "lane", l->lane, TK_LANE_BITS);
     bases(out, "warp", l->warp, l->warps);
 }
+
+uint32_t tk_layout_thread_bits(const tk_layout *l) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
+        bits |= l->lane[i];
+    }
+    for (unsigned i = 0; i < l->warps; i++) {
+        bits |= l->warp[i];
+    }
+    return bits;
+}

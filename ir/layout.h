@@ -39,6 +39,8 @@ typedef struct tk_layout {
 unsigned tk_layout_bits(const tk_layout *l);
 unsigned tk_layout_shift(const tk_layout *l, unsigned axis);
 uint32_t tk_layout_eval(const tk_layout *l, uint32_t reg, uint32_t lane, uint32_t warp);
+// The bits of elements' numbers that lanes or warps have a part in.
+uint32_t tk_layout_thread_bits(const tk_layout *l);
 bool tk_layout_eq(const tk_layout *a, const tk_layout *b);
 // Onto, register bases independent of one another and non-zero, counts in range. `why` says what is
 // wrong.

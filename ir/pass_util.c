@@ -91,3 +91,21 @@ void tk_note_loop_dropped(tk_pass_ctx *c, const char *pass, const tk_op *op, con
 bool tk_op_repeats(const tk_op *op) {
     return op->code == TK_OP_FOR || op->code == TK_OP_WHILE || op->code == TK_OP_PROGRAMS;
 }
+
+bool tk_op_uses_any(const tk_op *op, const tk_vid *v, uint32_t n) {
+    for (uint32_t i = 0; i < op->nopnd; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (op->opnd[i] == v[k]) {
+                return true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
+            if (tk_op_uses_any(x, v, n)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

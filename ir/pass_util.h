@@ -28,6 +28,8 @@ const tk_region *tk_value_region(const tk_func *f,
                                  tk_vid v); // where it is defined; NULL for parameters
 bool tk_op_is_pure(
     const tk_op *op); // and has no regions: its results depend on operands and attributes alone
+// Whether the op, or one in its regions, has one of these values as an operand.
+bool tk_op_uses_any(const tk_op *op, const tk_vid *v, uint32_t n);
 // Whether its region runs again and again: a loop, or `programs`.
 bool tk_op_repeats(const tk_op *op);
 // A loop that carries an attribute is dropped: a note says so.

@@ -4,6 +4,7 @@
 // A ring stands in a kernel's body, outside of loops, so that it is made once. What is taken from
 // it is used before the next release in the same region, and handed on by nothing. That no more is
 // fetched than there is room for, and no more taken than was fetched, the executor checks.
+#include "ir/pass_util.h"
 #include "ir/scratch.h"
 #include "ir/verify_internal.h"
 
@@ -14,25 +15,6 @@ static bool is_ring(tk_verifier *v, tk_vid id) {
     return tk_vneed(v, def && def->code == TK_OP_RING, "the operand is no ring");
 }
 
-// Whether one of the n values is among the list, which grows by what has another shape of them.
-static bool meets(const tk_op *op, const tk_vid *list, uint32_t n) {
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            if (op->opnd[i] == list[k]) {
-                return true;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < op->nreg; i++) {
-        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
-            if (meets(x, list, n)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 // Nothing behind the next release uses what was taken, nor does the end of its region.
 static bool take(tk_verifier *v) {
     const tk_op *op = v->op;
@@ -40,7 +22,7 @@ static bool take(tk_verifier *v) {
     bool released = false;
     tk_vec_push(v->a, &tile, op->res[0]);
     for (const tk_op *x = op->next; x; x = x->next) {
-        const bool uses = meets(x, tile.at, tile.n);
+        const bool uses = tk_op_uses_any(x, tile.at, tile.n);
         const bool ends = x->code == TK_OP_YIELD || x->code == TK_OP_RETURN;
         if (!tk_vneed(v, !uses || (!released && !ends), "its tile is used %s",
                       released ? "after it is released" : "outside of its region")) {
@@ -89,7 +71,7 @@ static bool ring_alone(tk_verifier *v) {
     if (last->code == TK_OP_PARTITION) {
         first = last->reg[1]->first;
         for (const tk_op *x = first; x; x = x->next) {
-            last = meets(x, op->res, 1) ? x : last;
+            last = tk_op_uses_any(x, op->res, 1) ? x : last;
         }
     }
     for (const tk_op *x = first; x; x = x == last ? NULL : x->next) {

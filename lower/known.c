@@ -18,18 +18,6 @@ static int counting_axis(const tk_axis_value *v, const tk_type *t, const tk_layo
     return found;
 }
 
-// The bits of the elements' numbers that threads are in.
-static uint32_t thread_bits(const tk_layout *l) {
-    uint32_t bits = 0;
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        bits |= l->lane[i];
-    }
-    for (unsigned i = 0; i < l->warps; i++) {
-        bits |= l->warp[i];
-    }
-    return bits;
-}
-
 tk_known tk_known_mask(const tk_axis *x, const tk_op *op, uint32_t r) {
     const tk_func *f = x->func;
     if (op->code != TK_OP_LT || tk_value_type(f, op->opnd[0])->rank == 0) {
@@ -47,6 +35,6 @@ tk_known tk_known_mask(const tk_axis *x, const tk_op *op, uint32_t r) {
     const unsigned shift = tk_layout_shift(l, (unsigned)k);
     const uint32_t all = (1U << l->log_dim[k]) - 1;
     const int64_t least = a->lo + (tk_layout_eval(l, r, 0, 0) >> shift & all);
-    const int64_t most = least + (thread_bits(l) >> shift & all);
+    const int64_t most = least + (tk_layout_thread_bits(l) >> shift & all);
     return most < b->lo ? TK_KNOWN_TRUE : least >= b->hi ? TK_KNOWN_FALSE : TK_KNOWN_NOT;
 }

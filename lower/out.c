@@ -214,14 +214,7 @@ uint32_t tk_out_barriers(const tk_op *op) {
 
 // Whether no thread has different pieces for what registers say.
 static bool by_registers(const tk_out_plan *p) {
-    uint32_t all = 0;
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        all |= p->places.lane[i];
-    }
-    for (unsigned i = 0; i < p->places.warps; i++) {
-        all |= p->places.warp[i];
-    }
-    return (all & piece_bits(p)) == 0;
+    return (tk_layout_thread_bits(&p->places) & piece_bits(p)) == 0;
 }
 
 // Pieces are boxes, or several of them. Where there can be two in half the memory, one is written

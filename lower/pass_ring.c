@@ -330,30 +330,11 @@ static uint64_t through_bytes(const job *j) {
     return bytes;
 }
 
-// Whether the op, or one in its regions, has one of these values.
-static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            if (op->opnd[i] == v[k]) {
-                return true;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < op->nreg; i++) {
-        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
-            if (uses(x, v, n)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 // Bytes of the tiles from outside of the loop that its products read in rings of one slot.
 static uint64_t staying_bytes(const job *j) {
     uint64_t bytes = 0;
     for (const tk_op *op = j->s->f->body->first; op; op = op->next) {
-        if (op->code == TK_OP_TAKE && uses(j->loop, op->res, 1)) {
+        if (op->code == TK_OP_TAKE && tk_op_uses_any(j->loop, op->res, 1)) {
             bytes += tk_ring_slot_bytes(tk_value_type(j->s->f, op->res[0]));
         }
     }
@@ -623,7 +604,7 @@ static void take(job *j, tk_op *load, tk_vid ring) {
     tk_op *last = load;
     for (tk_op *op = load->next; op; op = op->next) {
         tk_op_walk(op, rename_in, &map);
-        if (uses(op, tile.at, tile.n)) {
+        if (tk_op_uses_any(op, tile.at, tile.n)) {
             last = op;
             if (op->code == TK_OP_PERMUTE) {
                 tk_vec_push(j->s->c->scratch, &tile, op->res[0]);

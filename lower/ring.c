@@ -3,6 +3,7 @@
 #include "lower/ring.h"
 
 #include "ir/matrix.h"
+#include "ir/pass_util.h"
 #include "lower/lower.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
@@ -311,24 +312,6 @@ bool tk_multiplies(const tk_region *r) {
 
 // ---- Releases -----------------------------------------------------------------------------------
 
-static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            if (op->opnd[i] == v[k]) {
-                return true;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < op->nreg; i++) {
-        for (const tk_op *x = op->reg[i]->first; x; x = x->next) {
-            if (uses(x, v, n)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static void release_early(void *user, tk_op *op) {
     enum { MOST = 8 }; // shapes of one tile
     tk_func *f = user;
@@ -341,7 +324,7 @@ static void release_early(void *user, tk_op *op) {
     for (tk_op *x = op->next; x && !release; x = x->next) {
         const bool there =
             x->nres == 1 && tk_value_layout(f, x->res[0]) && tk_value_layout(f, x->res[0])->shared;
-        const bool use = x->code != TK_OP_RELEASE && uses(x, tile, n);
+        const bool use = x->code != TK_OP_RELEASE && tk_op_uses_any(x, tile, n);
         last = use ? x : last;
         if (use && there && n == MOST) {
             return;

@@ -107,20 +107,9 @@ struct tk_coord_cache {
     const tk_layout *l;
     LLVMValueRef thread; // the thread's part of the element number
     LLVMValueRef owner;  // or NULL
-    uint32_t reach;      // tk_emit_reach
+    uint32_t reach;      // tk_layout_thread_bits
     bool disjoint;       // tk_layout_apart
 };
-
-uint32_t tk_emit_reach(const tk_layout *l) {
-    uint32_t bits = 0;
-    for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        bits |= l->lane[i];
-    }
-    for (unsigned i = 0; i < l->warps; i++) {
-        bits |= l->warp[i];
-    }
-    return bits;
-}
 
 static LLVMValueRef part_of(tk_emit *e, LLVMValueRef index, const uint32_t *base, unsigned n,
                             LLVMValueRef sum) {
@@ -170,7 +159,7 @@ static const struct tk_coord_cache *coords(tk_emit *e, const tk_layout *l) {
     sum = part_of(e, e->warp, l->warp, l->warps, sum);
     c->thread = sum ? sum : tk_emit_i32(e, 0);
     c->owner = owner_of(e, l);
-    c->reach = tk_emit_reach(l);
+    c->reach = tk_layout_thread_bits(l);
     c->disjoint = tk_layout_apart(l);
     LLVMPositionBuilderAtEnd(e->b, here);
     return c;

@@ -104,8 +104,6 @@ void tk_emit_kept_room(tk_emit *e, tk_vid v); // a place of its own
 // Row-major number of the element in register r of this thread: a thread part (cached) xor a
 // constant. i32.
 LLVMValueRef tk_emit_element(tk_emit *e, const tk_layout *l, uint32_t r);
-// Bits of element numbers in which threads differ.
-uint32_t tk_emit_reach(const tk_layout *l);
 // thread xor constant, where the thread's part has no bits but those in `reach`: the others are
 // added, so that what differs in them alone is an address and an offset in the instruction.
 LLVMValueRef tk_emit_linear(tk_emit *e, LLVMValueRef thread, uint32_t reach, uint32_t constant);

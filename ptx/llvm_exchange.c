@@ -21,7 +21,7 @@ typedef struct exchange {
 static LLVMValueRef place(const exchange *x, const tk_side *side, uint32_t r, unsigned run) {
     tk_emit *e = x->e;
     LLVMValueRef at = tk_emit_element(e, &side->l, 0);
-    const uint32_t reach = tk_emit_reach(&side->l);
+    const uint32_t reach = tk_layout_thread_bits(&side->l);
     if (x->s.from) {
         LLVMValueRef high = LLVMBuildLShr(e->b, at, tk_emit_i32(e, x->s.from), "");
         high = LLVMBuildAnd(e->b, high, tk_emit_i32(e, (1 << TK_SWIZZLE_BITS) - 1), "");
