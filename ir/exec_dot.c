@@ -8,7 +8,7 @@
 // packed into panels: of a, panels of MR rows with the rows' elements side by side for each k; of
 // b, panels of two vectors. The inner kernel keeps MR x 2 vectors of the result in registers.
 //
-// precision = tf32 rounds f32 operands to 10 bits of fraction (to nearest, ties away from zero;
+// precision = tf32 rounds f32 operands to 10 bits of fraction (to nearest, ties to even;
 // infinities and NaNs stay) before they are multiplied. tf32x3 asks for nearly f32 accuracy and is
 // computed as ieee.
 //
@@ -109,7 +109,8 @@ static void round_tf32(float *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = tk_f32_bits(x[i]);
         const bool finite = (u & 0x7f800000U) != 0x7f800000U;
-        x[i] = tk_f32_of_bits(finite ? (u + 0x1000U) & ~0x1fffU : u);
+        const uint32_t even = u + 0xfffU + (u >> 13 & 1U);
+        x[i] = tk_f32_of_bits(finite ? even & ~0x1fffU : u);
     }
 }
 

@@ -182,6 +182,12 @@ tk_layout tk_matrix_layout(const tk_matrix *m, const tk_type *result, unsigned w
     return l;
 }
 
+enum { SPREAD_LANE = TK_LANE_BITS - 1, SPREAD_ROWS = 4 | 16 };
+
+bool tk_matrix_is_spread(const tk_layout *l) {
+    return l->lane[SPREAD_LANE] == (uint32_t)SPREAD_ROWS << tk_layout_shift(l, l->rank - 2U);
+}
+
 static bool take(uint32_t *left, uint32_t bit) {
     const bool is_new = bit && !(bit & (bit - 1)) && (*left & bit);
     *left &= ~bit;
@@ -194,12 +200,15 @@ bool tk_matrix_layout_ok(const tk_matrix *m, const tk_layout *l, unsigned *colum
     }
     const unsigned row = tk_layout_shift(l, l->rank - 2U), tile = least_rows(m);
     uint32_t left = (uint32_t)(((uint64_t)1 << tk_layout_bits(l)) - 1);
+    const bool spread = m->unit == TK_UNIT_WGMMA && tk_matrix_is_spread(l);
     tk_layout lanes = *l;
     lanes_of(m, &lanes);
-    bool ok = memcmp(lanes.lane, l->lane, sizeof l->lane) == 0;
+    bool ok = true;
     for (unsigned i = 0; i < TK_LANE_BITS; i++) {
-        ok = ok && take(&left, l->lane[i]);
+        ok = ok && take(&left, lanes.lane[i]);
     }
+    lanes.lane[SPREAD_LANE] = spread ? l->lane[SPREAD_LANE] : lanes.lane[SPREAD_LANE];
+    ok = ok && memcmp(lanes.lane, l->lane, sizeof l->lane) == 0;
     unsigned r = 0;
     ok = ok && l->regs > r && l->reg[r] == 1 && take(&left, l->reg[r++]);
     if (tile > EIGHT_LOG) {
@@ -262,6 +271,25 @@ tk_layout tk_matrix_a_layout(const tk_matrix *m, const tk_layout *l) {
     return a;
 }
 
+// Of a left operand of four bytes the layout in which instructions take it, for a result in layout
+// l. False: that is too many registers.
+static bool left_in_registers(const tk_matrix *m, unsigned bytes, const tk_layout *l,
+                              tk_layout *out) {
+    enum { WORD = 4, FEW = 128 }; // bytes; of each thread
+    *out = tk_matrix_a_layout(m, l);
+    return m->unit == TK_UNIT_WGMMA && bytes == WORD && bytes << out->regs <= FEW;
+}
+
+void tk_matrix_spread(const tk_matrix *m, const tk_layout *left, tk_layout *l) {
+    const unsigned rank = left->rank;
+    tk_placed p;
+    tk_layout a;
+    if (rank == 2 && m->a == TK_F32 && tk_layout_is_placed(left, sizeof(float), &p) &&
+        p.fast == rank - 2U && left_in_registers(m, sizeof(float), l, &a)) {
+        l->lane[SPREAD_LANE] = (uint32_t)SPREAD_ROWS << tk_layout_shift(l, rank - 2U);
+    }
+}
+
 // Along K, where the unit asks for it or the threads have it so.
 static bool k_is_fast(const tk_matrix *m, const tk_operand *x) {
     return !m->any_major ||
@@ -278,7 +306,7 @@ static const char *there_why_not(const tk_matrix *m, tk_operand *x) {
     if (m->unit == TK_UNIT_MMA) {
         return p.span >= 16 ? NULL : "its rows there are shorter than 16 bytes";
     }
-    if (m->precision != TK_PREC_IEEE && x->type == TK_F32) {
+    if (m->precision != TK_PREC_IEEE && x->type == TK_F32 && !x->rounded) {
         return "its elements are rounded on their way";
     }
     return m->any_major || x->k_major
@@ -288,6 +316,15 @@ static const char *there_why_not(const tk_matrix *m, tk_operand *x) {
 
 static bool is_there(const tk_matrix *m, tk_operand *x) { return !there_why_not(m, x); }
 
+bool tk_is_rounded(const tk_func *f, tk_vid v) {
+    const tk_op *d = tk_value_def(f, v);
+    while (d && (d->code == TK_OP_PERMUTE || d->code == TK_OP_CONVERT)) {
+        d = tk_value_def(f, d->opnd[0]);
+    }
+    const tk_op *ring = d && d->code == TK_OP_TAKE ? tk_value_def(f, d->opnd[0]) : NULL;
+    return ring && ring->at.precision == TK_PREC_TF32;
+}
+
 static tk_operand operand_in(const tk_func *f, tk_vid v, bool is_a, const tk_layout *l) {
     tk_operand x = {.v = v, .l = l};
     const tk_type *t = tk_value_type(f, v);
@@ -295,10 +332,12 @@ static tk_operand operand_in(const tk_func *f, tk_vid v, bool is_a, const tk_lay
     x.bytes = (unsigned)tk_dtype_size(t->dtype);
     x.k_axis = is_a ? t->rank - 1U : t->rank - 2U;
     x.row_axis = is_a ? t->rank - 2U : t->rank - 1U;
+    x.rounded = tk_is_rounded(f, v);
     return x;
 }
 
-const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
+const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l,
+                            bool rounded) {
     tk_matrix m;
     const char *why;
     if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA || i > 1 ||
@@ -306,11 +345,12 @@ const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const
         return "no matrix unit takes it";
     }
     tk_operand x = operand_in(f, op->opnd[i], i == 0, l);
+    x.rounded = rounded;
     return there_why_not(&m, &x);
 }
 
 bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l) {
-    return !tk_unit_why_not(f, op, i, l);
+    return i < 2 && i < op->nopnd && !tk_unit_why_not(f, op, i, l, tk_is_rounded(f, op->opnd[i]));
 }
 
 static void take_bits(uint32_t *to, uint8_t *n, unsigned at, unsigned count) {
@@ -322,19 +362,25 @@ static void take_bits(uint32_t *to, uint8_t *n, unsigned at, unsigned count) {
 // A thread has words of both sides: as many bytes side by side as a word has where they are read
 // (of four bytes: one), four elements along K where they are written. The lanes are spread over
 // both sides, so that few of them meet in a bank on either; warps are apart by what is left.
-bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l, unsigned warps,
-                 tk_layout *out) {
+bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l,
+                 const tk_layout *result, tk_layout *out) {
     enum { ALONG_K = 2 };
+    tk_matrix m;
     tk_placed p;
-    if (op->code != TK_OP_DOT || op->at.unit != TK_UNIT_WGMMA || i > 1) {
+    if (op->code != TK_OP_DOT || op->at.unit != TK_UNIT_WGMMA || i > 1 ||
+        !tk_matrix_of(f, op, op->at.unit, &m, NULL)) {
         return false;
     }
+    const unsigned warps = result->warps;
     const tk_operand x = operand_in(f, op->opnd[i], i == 0, l);
     if ((x.bytes != 1 && x.bytes != 4) || !tk_layout_is_placed(l, x.bytes, &p)) {
         return false;
     }
+    if (i == 0 && left_in_registers(&m, x.bytes, result, out)) {
+        return true;
+    }
     const bool turns = p.fast != x.k_axis;
-    const unsigned side = x.bytes == 1 ? 2 : 0, lanes = !turns || x.bytes == 1 ? 2 : 3;
+    const unsigned side = x.bytes == 1 ? 2 : 0, lanes = !turns || x.bytes == 1 ? 2 : 4;
     const unsigned rows = side + lanes, k = ALONG_K + TK_LANE_BITS - lanes;
     if (l->log_dim[x.row_axis] < rows || l->log_dim[x.k_axis] < k) {
         return false;

@@ -35,7 +35,16 @@ bool tk_matrix_of(const tk_func *f, const tk_op *op, tk_dot_unit unit, tk_matrix
 // The layout of the result of a dot in 1 << warps warps. `rows`: warps are apart by rows as far as
 // these go, so that a row of the result is within a warp; else so that they read little.
 tk_layout tk_matrix_layout(const tk_matrix *m, const tk_type *result, unsigned warps, bool rows);
-// Whether l is such a layout, and how many columns (log2) are side by side in a warp's registers.
+// Makes of it the one that is better where the left operand lies in shared memory as `left` says
+// and comes from registers, of 4 bytes an element and contiguous along rows: the last bit of lanes
+// is rows 4 and 16 instead of row 4. Lanes read 16 bytes each of two places in four rows of memory,
+// and write such in four other rows when the result is stored turned; a swizzle then puts all eight
+// in banks of their own either way.
+void tk_matrix_spread(const tk_matrix *m, const tk_layout *left, tk_layout *l);
+// Whether l is so: the left operand must come from registers.
+bool tk_matrix_is_spread(const tk_layout *l);
+// Whether l is such a layout, spread or not, and how many columns (log2) are side by side in a
+// warp's registers.
 bool tk_matrix_layout_ok(const tk_matrix *m, const tk_layout *l, unsigned *columns);
 // The layout in which A comes from registers, for a result in layout l.
 tk_layout tk_matrix_a_layout(const tk_matrix *m, const tk_layout *l);
@@ -49,6 +58,7 @@ typedef struct tk_operand {
     unsigned bytes;            // of an element
     unsigned row_axis, k_axis; // of b the columns are its rows
     bool k_major;              // contiguous along K
+    bool rounded;              // tk_is_rounded
     tk_layout place;           // SHARED: its layout; STAGED: that of a block
 } tk_operand;
 
@@ -61,11 +71,16 @@ typedef struct tk_matrix_plan {
 // Of a dot with a unit whose layouts are given.
 // Whether the unit of a dot reads operand i where it lies in shared memory, as l says.
 bool tk_unit_takes(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
-const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
-// Where wgmma does not read it there: the layout in which threads, 1 << warps warps of them, read
-// it and write it where it does. False: no better one is known than any.
-bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l, unsigned warps,
-                 tk_layout *out);
+// Why not; NULL: it does. `rounded`: it lies there as `precision` rounds it.
+const char *tk_unit_why_not(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l,
+                            bool rounded);
+// Whether v is the tile of a ring that its copies round to tf32, or that permuted, or in registers.
+bool tk_is_rounded(const tk_func *f, tk_vid v);
+// Where wgmma does not read it there: the layout in which threads read it to hand it over in
+// registers, or to write it where wgmma does read it, for a result in that layout. False: no better
+// one is known than any.
+bool tk_unit_way(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l,
+                 const tk_layout *result, tk_layout *out);
 tk_matrix_plan tk_matrix_plan_of(const tk_func *f, const tk_op *op);
 uint64_t tk_operand_bytes(const tk_operand *x); // of a block
 

@@ -117,7 +117,7 @@ static tk_attr_bits structural_attrs(tk_opcode code) {
         return TK_A_INDEX | TK_A_MASKED | TK_A_STAGED | TK_A_HOW | TK_A_SLOTS | TK_A_PIECES |
                SHARED;
     case TK_OP_RING:
-        return TK_A_SLOTS | TK_A_CLUSTER | TK_A_LIKE | SHARED;
+        return TK_A_SLOTS | TK_A_CLUSTER | TK_A_LIKE | TK_A_PRECISION | SHARED;
     case TK_OP_PARTITION:
         return TK_A_PRODUCERS;
     case TK_OP_FETCH:

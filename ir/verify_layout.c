@@ -180,6 +180,10 @@ static bool product(tk_verifier *v) {
                     tk_matrix_of(v->f, v->op, unit, &m, NULL) &&
                         tk_matrix_layout_ok(&m, res(v, 0), &columns),
                     "the result is not in a layout of its unit") &&
+           tk_vneed(v,
+                    !tk_matrix_is_spread(res(v, 0)) ||
+                        tk_matrix_plan_of(v->f, v->op).a.where == TK_OPERAND_REGISTERS,
+                    "the result is in a layout for a left operand from registers") &&
            (v->op->nopnd < 3 || equal(v, opnd(v, 2), res(v, 0), "the accumulator"));
 }
 

@@ -171,8 +171,12 @@ bool tk_verify_ring(tk_verifier *v) {
         return tk_vneed(v, op->in == v->f->body, "not in the kernel's body") &&
                tk_vneed(v, op->at.slots > 0 && op->at.slots <= MOST_SLOTS, "%lld slots",
                         (long long)op->at.slots) &&
-               tk_vneed(v, tk_vres(v, 0)->rank > 0, "room for scalars") && ring_alone(v) &&
-               of_cluster(v);
+               tk_vneed(v, tk_vres(v, 0)->rank > 0, "room for scalars") &&
+               tk_vneed(v,
+                        op->at.precision == TK_PREC_IEEE ||
+                            (op->at.precision == TK_PREC_TF32 && tk_vres(v, 0)->dtype == TK_F32),
+                        "this precision is for f32") &&
+               ring_alone(v) && of_cluster(v);
     }
     return is_ring(v, op->opnd[0]) &&
            (op->code == TK_OP_RELEASE ||

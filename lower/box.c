@@ -39,6 +39,11 @@ static uint32_t parts_of(const tk_func *f, const tk_op *op) {
     return ring && ring->at.cluster > 1 ? (uint32_t)ring->at.cluster : 1;
 }
 
+static bool rounds(const tk_func *f, const tk_op *op) {
+    const tk_op *ring = op->code == TK_OP_FETCH ? tk_value_def(f, op->opnd[op->nopnd - 1]) : NULL;
+    return ring && ring->at.precision == TK_PREC_TF32;
+}
+
 // Makes boxes smaller until each part has as many: along what is outermost in them.
 static bool take_apart(const tk_type *t, const tk_placed *p, uint32_t size, uint32_t parts,
                        uint32_t *along) {
@@ -109,7 +114,8 @@ const char *tk_boxes_of(const tk_func *f, const tk_op *op, tk_boxes *out) {
     *out = (tk_boxes){.map = {.param = f->value.at[op->opnd[0]].index,
                               .rank = v.n,
                               .dtype = t->dtype,
-                              .span = p.span > UNIT_BYTES && p.panel_rows > 1 ? p.span : 0}};
+                              .span = p.span > UNIT_BYTES && p.panel_rows > 1 ? p.span : 0,
+                              .tf32 = rounds(f, op)}};
     for (uint32_t d = 0; d < v.n; d++) {
         if (op->at.index[d] < 0) {
             return "it is indexed by a tile";
@@ -142,8 +148,8 @@ const char *tk_boxes_why_not(const tk_axis *x, const tk_target *t, const tk_op *
 // ---- Maps ---------------------------------------------------------------------------------------
 
 static bool same(const tk_map_spec *a, const tk_map_spec *b) {
-    bool eq =
-        a->param == b->param && a->rank == b->rank && a->dtype == b->dtype && a->span == b->span;
+    bool eq = a->param == b->param && a->rank == b->rank && a->dtype == b->dtype &&
+              a->span == b->span && a->tf32 == b->tf32;
     for (uint32_t d = 0; d < a->rank && eq; d++) {
         eq = a->box[d] == b->box[d];
     }

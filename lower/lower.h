@@ -65,6 +65,8 @@ void tk_pass_stage(tk_pass_ctx *c);
 // Programs that read the same tiles run at the same time (pass_order.c).
 void tk_pass_order(tk_pass_ctx *c);
 
+// Products are made the other way round where that suits the unit (pass_turn.c).
+void tk_pass_turn(tk_pass_ctx *c);
 // Tiles from outside a loop that its products read stay in shared memory (pass_operand.c).
 void tk_pass_operand(tk_pass_ctx *c);
 

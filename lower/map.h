@@ -15,6 +15,7 @@ typedef struct tk_map_spec {
     tk_dtype dtype;            // its elements'
     uint32_t box[TK_MAP_RANK]; // elements; dimensions count from the innermost on
     uint32_t span; // bytes in shared memory within which 16-byte units change places; 0: none do
+    uint32_t tf32; // f32 that is rounded on its way, to nearest, ties to even; 0: no bit changes
 } tk_map_spec;
 
 typedef TK_VEC(tk_map_spec) tk_map_list;

@@ -26,32 +26,19 @@
 #include "lower/lower.h"
 #include "lower/remake.h"
 #include "lower/ring.h"
+#include "lower/shapes.h"
 #include "lower/units.h"
-#include "lower/view_plan.h"
 #include "lower/views.h"
 
 #include "ir/move.h"
 
 #include <string.h>
 
-typedef struct shape_rule {
-    struct shape_rule *next;
-    const tk_type *type;
-    int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
-    unsigned bytes;             // of the narrowest type accessed directly; 0: none
-    unsigned common;            // the same of what all programs read
-    unsigned staged;            // of that whose rows go through shared memory; 0: none
-    const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
-    const tk_type *from;        // what is reshaped to it; NULL: nothing
-    const tk_layout *layout;    // once asked for
-    const tk_layout *product;   // of products by a matrix unit; NULL: there are none
-} shape_rule;
-
 typedef struct assign {
     tk_pass_ctx *c;
     tk_func *f;
     tk_arena *a; // the module's: layouts stay
-    shape_rule *rules;
+    tk_shapes shapes;
     unsigned log_warps;
     bool rows;           // tk_products_in_rows
     TK_VEC(tk_vid) read; // by value that lies in shared memory: what was read of it; 0: nothing
@@ -65,188 +52,36 @@ static bool is_tile(const assign *s, tk_vid v) {
     return t->kind == TK_T_VALUE && t->rank > 0;
 }
 
-// ---- Shapes
-
-static bool same_shape(const tk_type *a, const tk_type *b) {
-    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
-}
-
-static shape_rule *rule_of(assign *s, const tk_type *t) {
-    for (shape_rule *r = s->rules; r; r = r->next) {
-        if (same_shape(r->type, t)) {
-            return r;
-        }
-    }
-    shape_rule *r = TK_NEW(s->c->scratch, shape_rule);
-    r->type = t;
-    r->next = s->rules;
-    s->rules = r;
-    return r;
-}
-
-static void vote(assign *s, const tk_op *op, tk_like like) {
-    const tk_type *t = tk_view_type(s->f, op);
-    if (t->rank == 0) {
-        return;
-    }
-    tk_view_axes v = tk_view_axes_of(s->f, op);
-    shape_rule *r = rule_of(s, t);
-    unsigned bytes = (unsigned)tk_dtype_size(t->dtype);
-    uint32_t last = v.n - 1; // the tensor's last dimension is the contiguous one
-    if (op->at.index[last] != 0) {
-        r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
-    }
-    unsigned *of = like == TK_LIKE_STAGED   ? &r->staged
-                   : like == TK_LIKE_COMMON ? &r->common
-                                            : &r->bytes;
-    *of = *of == 0 || bytes < *of ? bytes : *of;
-}
-
-// A tile that is kept is laid out by its parts.
-static void vote_part(assign *s, const tk_type *tile, const tk_type *part) {
-    shape_rule *r = rule_of(s, tile);
-    int64_t least = tk_type_elems(r->part ? r->part : tile);
-    r->part = tk_type_elems(part) < least ? part : r->part;
-}
-
-// The tile and the part of an insert or extract.
-static bool parts_of(const assign *s, const tk_op *op, const tk_type **tile, const tk_type **part) {
-    if (op->code != TK_OP_INSERT && op->code != TK_OP_EXTRACT) {
-        return false;
-    }
-    *tile = type_of(s, op->opnd[0]);
-    *part = type_of(s, op->code == TK_OP_INSERT ? op->opnd[1] : op->res[0]);
-    return true;
-}
-
-// A part that is larger than others of its tile is laid out by those, so that it is made of them.
-static void vote_large_part(void *user, tk_op *op) {
-    assign *s = user;
-    const tk_type *tile, *part;
-    if (!parts_of(s, op, &tile, &part)) {
-        return;
-    }
-    const tk_type *least = rule_of(s, tile)->part;
-    bool divides = least && !same_shape(part, tile);
-    for (unsigned i = 0; divides && i < tile->rank; i++) {
-        divides = least->dim[i] <= part->dim[i];
-    }
-    if (divides) {
-        vote_part(s, part, least);
-    }
-}
-
-static void vote_op(void *user, tk_op *op) {
-    assign *s = user;
-    const tk_type *tile, *part;
-    if (parts_of(s, op, &tile, &part)) {
-        vote_part(s, tile, part);
-    }
-    if (op->code == TK_OP_RESHAPE && is_tile(s, op->opnd[0]) && is_tile(s, op->res[0])) {
-        shape_rule *r = rule_of(s, type_of(s, op->res[0]));
-        r->from = r->from ? r->from : type_of(s, op->opnd[0]);
-    }
-    if (tk_op_is_access(op)) {
-        vote(s, op, tk_loaded_like(s->f, op));
-    }
-    const tk_op *fetch = op->code == TK_OP_RING ? tk_ring_fetch(s->f, op->res[0]) : NULL;
-    if (fetch) { // of which there are several: the load that it stands for votes once
-        vote(s, fetch, op->at.like);
-    }
-}
-
-static unsigned log2_of(int64_t n) {
-    unsigned k = 0;
-    while ((int64_t)1 << k < n) {
-        k++;
-    }
-    return k;
-}
-
-static const tk_layout *keep(assign *s, tk_layout l) {
-    tk_layout *p = TK_NEW(s->a, tk_layout);
-    *p = l;
-    return p;
-}
-
-// The layout of a tile of type t whose parts are in layout l.
-static const tk_layout *grown(assign *s, const tk_layout *l, const tk_type *t) {
-    unsigned log[TK_MAX_RANK];
-    for (unsigned i = 0; i < t->rank; i++) {
-        log[i] = log2_of(t->dim[i]) - l->log_dim[i];
-    }
-    return keep(s, tk_layout_grow(l, log));
-}
-
-// Elements of rows in shared memory, of which a thread takes those of a word, which is in a bank of
-// its own.
-static const tk_layout *rows_layout(assign *s, const shape_rule *r, const uint8_t *order) {
-    enum { WORD = 4 };
-    const tk_type *t = r->type;
-    unsigned vec = r->staged < WORD ? log2_of(WORD / r->staged) : 0;
-    const unsigned bits = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
-    const unsigned extent = log2_of(t->dim[order[0]]), spare = bits > threads ? bits - threads : 0;
-    vec = vec > extent ? extent : vec;
-    vec = vec > spare ? spare : vec;
-    return keep(s, tk_layout_rows(t->rank, t->dim, order, vec, s->log_warps));
-}
-
-// The layout of a shape: see the head of this file.
-static const tk_layout *shape_layout(assign *s, const tk_type *t) {
-    shape_rule *r = rule_of(s, t);
-    if (r->layout) {
-        return r->layout;
-    }
-    if (r->part) {
-        r->layout = grown(s, shape_layout(s, r->part), t);
-        return r->layout;
-    }
-    if (r->bytes == 0 && r->from && rule_of(s, r->from)->bytes > 0) {
-        const tk_layout *l = shape_layout(s, r->from);
-        r->layout = keep(s, tk_layout_reshape(l, t->rank, t->dim));
-        return r->layout;
-    }
-    uint8_t order[TK_MAX_RANK];
-    unsigned fast = t->rank - 1u, n = 0;
-    for (unsigned i = 0; i < t->rank; i++) {
-        fast = r->votes[i] > r->votes[fast] ? i : fast;
-    }
-    order[n++] = (uint8_t)fast;
-    for (unsigned i = t->rank; i-- > 0;) {
-        if (i != fast) {
-            order[n++] = (uint8_t)i;
-        }
-    }
-    unsigned total = log2_of(tk_type_elems(t)), threads = TK_LANE_BITS + s->log_warps;
-    if (r->staged && !r->bytes) {
-        r->layout = rows_layout(s, r, order);
-        return r->layout;
-    }
-    const unsigned bytes = !r->common || (r->bytes && r->bytes < r->common) ? r->bytes : r->common;
-    unsigned vec = log2_of(16 / (bytes ? bytes : 4));
-    unsigned extent = log2_of(t->dim[fast]);
-    vec = vec > extent ? extent : vec;
-    unsigned spare = total > threads ? total - threads : 0;
-    vec = vec > spare ? spare : vec;
-    r->layout = keep(s, tk_layout_blocked(t->rank, t->dim, order, vec, s->log_warps));
-    return r->layout;
-}
+static const tk_layout *keep(const assign *s, tk_layout l) { return tk_layout_new(s->a, l); }
 
 // ---- Products by matrix units
 
+// The layout of what a matrix unit makes; NULL: it makes nothing of op.
+static const tk_layout *product_layout(const assign *s, const tk_op *op) {
+    tk_matrix m;
+    tk_layout left;
+    if (op->code != TK_OP_DOT || op->at.unit == TK_UNIT_FMA ||
+        !tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
+        return NULL;
+    }
+    tk_layout l = tk_matrix_layout(&m, type_of(s, op->res[0]), s->log_warps, s->rows);
+    if (tk_ring_lies(s->f, op->opnd[0], &left)) {
+        tk_matrix_spread(&m, &left, &l);
+    }
+    return keep(s, l);
+}
+
 static void see_product(void *user, tk_op *op) {
     assign *s = user;
-    tk_matrix m;
-    if (op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA &&
-        tk_matrix_of(s->f, op, op->at.unit, &m, NULL)) {
-        const tk_type *t = type_of(s, op->res[0]);
-        rule_of(s, t)->product = keep(s, tk_matrix_layout(&m, t, s->log_warps, s->rows));
+    const tk_layout *l = product_layout(s, op);
+    if (l) {
+        tk_shape_rule_of(&s->shapes, type_of(s, op->res[0]))->product = l;
     }
 }
 
 // Whether l is the layout of products of this shape.
 static bool is_of_product(assign *s, const tk_type *t, const tk_layout *l) {
-    const tk_layout *p = l && t->rank > 1 ? rule_of(s, t)->product : NULL;
+    const tk_layout *p = l && t->rank > 1 ? tk_shape_rule_of(&s->shapes, t)->product : NULL;
     return p && tk_layout_eq(p, l);
 }
 
@@ -331,7 +166,7 @@ static const tk_layout *elementwise_layout(assign *s, const tk_op *op) {
             return tk_can_remake(s->f, first, layout_of(s, v)) ? layout_of(s, v) : l;
         }
     }
-    return l ? l : shape_layout(s, type_of(s, op->res[0]));
+    return l ? l : tk_shape_layout(&s->shapes, type_of(s, op->res[0]));
 }
 
 // All results and the tile operands of an element-wise op in one layout.
@@ -350,7 +185,8 @@ static void elementwise(assign *s, tk_op *op) {
 
 static void broadcast(assign *s, tk_op *op) {
     const tk_type *to = type_of(s, op->res[0]), *from = type_of(s, op->opnd[0]);
-    const tk_layout *l = shape_layout(s, to), *product = rule_of(s, to)->product;
+    const tk_layout *l = tk_shape_layout(&s->shapes, to),
+                    *product = tk_shape_rule_of(&s->shapes, to)->product;
     if (is_tile(s, op->opnd[0]) && product) { // of a product's rows: it stays where they are
         const tk_layout need = tk_layout_project(product, from->rank, from->dim);
         l = tk_layout_eq(&need, layout_of(s, op->opnd[0])) ? product : l;
@@ -369,7 +205,7 @@ static void reshape(assign *s, tk_op *op) {
             return;
         }
         if (is_tile(s, op->res[0])) {
-            give(s, op->res[0], shape_layout(s, to));
+            give(s, op->res[0], tk_shape_layout(&s->shapes, to));
         }
         return;
     }
@@ -384,7 +220,7 @@ static const tk_layout *stored_in(assign *s, const tk_op *op, const tk_type *t) 
     const tk_layout *l = op->code == TK_OP_STORE ? layout_of(s, tk_view_value(s->f, op)) : NULL;
     const int64_t bytes = (int64_t)tk_dtype_size(t->dtype);
     const bool stays = bytes >= WORD || tk_type_elems(t) * bytes > MUCH;
-    return stays && !op->at.staged && is_of_product(s, t, l) ? l : shape_layout(s, t);
+    return stays && !op->at.staged && is_of_product(s, t, l) ? l : tk_shape_layout(&s->shapes, t);
 }
 
 static void view(assign *s, tk_op *op) {
@@ -411,11 +247,8 @@ static bool is_scan(const tk_op *op) { return op->code == TK_OP_SCAN || op->code
 
 // The layout in which an op across threads makes a result.
 static const tk_layout *made_in(assign *s, const tk_op *op, uint32_t i) {
-    const tk_type *t = type_of(s, op->res[i]);
-    tk_matrix m;
-    const bool product = op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA &&
-                         tk_matrix_of(s->f, op, op->at.unit, &m, NULL);
-    return product ? keep(s, tk_matrix_layout(&m, t, s->log_warps, s->rows)) : shape_layout(s, t);
+    const tk_layout *l = product_layout(s, op);
+    return l ? l : tk_shape_layout(&s->shapes, type_of(s, op->res[i]));
 }
 
 // What is the same in all iterations of the loop around a product goes to the registers that the
@@ -484,7 +317,7 @@ static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, tk_vi
                                 unsigned depth) {
     if (d->code == TK_OP_REDUCE && d->at.axis >= 0) {
         const tk_layout *l = body_wish(s, r, arg, d->opnd[0], depth + 1);
-        l = l ? l : shape_layout(s, type_of(s, d->opnd[0]));
+        l = l ? l : tk_shape_layout(&s->shapes, type_of(s, d->opnd[0]));
         return keep(s, tk_layout_slice(l, (unsigned)d->at.axis));
     }
     if (tk_op_info(d->code)->elementwise || d->code == TK_OP_CAST || d->code == TK_OP_BITCAST) {
@@ -509,10 +342,11 @@ static const tk_layout *wish_of(assign *s, const tk_region *r, tk_vid arg, tk_vi
         }
         const tk_layout *l =
             body_wish(s, d->reg[0], d->reg[0]->args.at[1 + i], d->reg[0]->last->opnd[i], depth + 1);
-        return l ? l : shape_layout(s, type_of(s, v));
+        return l ? l : tk_shape_layout(&s->shapes, type_of(s, v));
     }
     // An op with several results gives each its own shape.
-    return is_free(s, v) || d->code == TK_OP_CONVERT ? NULL : shape_layout(s, type_of(s, v));
+    return is_free(s, v) || d->code == TK_OP_CONVERT ? NULL
+                                                     : tk_shape_layout(&s->shapes, type_of(s, v));
 }
 
 // The layout in which the body makes the next value of `arg`, followed through element-wise ops;
@@ -537,7 +371,7 @@ static void carry(assign *s, tk_op *op, uint32_t first_init, tk_region *body, ui
         }
         const tk_layout *l = body_wish(s, body, arg, body->last->opnd[i], 0);
         l = is_free(s, init) || is_of_product(s, type_of(s, arg), l) ? l : layout_of(s, init);
-        l = l ? l : shape_layout(s, type_of(s, init));
+        l = l ? l : tk_shape_layout(&s->shapes, type_of(s, init));
         operand_in(s, op, first_init + i, l);
         give(s, arg, l);
         give(s, op->res[i], l);
@@ -598,7 +432,7 @@ static void reduction(assign *s, tk_op *op) {
 
 static void made_here(assign *s, tk_op *op) {
     if (is_tile(s, op->res[0])) {
-        give(s, op->res[0], shape_layout(s, type_of(s, op->res[0])));
+        give(s, op->res[0], tk_shape_layout(&s->shapes, type_of(s, op->res[0])));
     }
 }
 
@@ -606,8 +440,8 @@ static void made_here(assign *s, tk_op *op) {
 // no parts of those that the tile is kept in.
 static const tk_layout *part_layout(assign *s, const tk_op *op, const tk_type *tile,
                                     const tk_type *part) {
-    const tk_layout *l = shape_layout(s, part);
-    if (tk_layout_eq(grown(s, l, tile), shape_layout(s, tile))) {
+    const tk_layout *l = tk_shape_layout(&s->shapes, part);
+    if (tk_layout_eq(tk_shape_grown(&s->shapes, l, tile), tk_shape_layout(&s->shapes, tile))) {
         return l;
     }
     refuse(s, op, "parts",
@@ -622,9 +456,9 @@ static void insert(assign *s, tk_op *op) {
     const tk_type *tile = type_of(s, op->opnd[0]);
     const tk_layout *l = part_layout(s, op, tile, type_of(s, op->opnd[1]));
     if (l) {
-        operand_in(s, op, 0, shape_layout(s, tile));
+        operand_in(s, op, 0, tk_shape_layout(&s->shapes, tile));
         operand_in(s, op, 1, l);
-        give(s, op->res[0], shape_layout(s, tile));
+        give(s, op->res[0], tk_shape_layout(&s->shapes, tile));
     }
 }
 
@@ -632,7 +466,7 @@ static void extract(assign *s, tk_op *op) {
     const tk_type *tile = type_of(s, op->opnd[0]);
     const tk_layout *l = part_layout(s, op, tile, type_of(s, op->res[0]));
     if (l) {
-        operand_in(s, op, 0, shape_layout(s, tile));
+        operand_in(s, op, 0, tk_shape_layout(&s->shapes, tile));
         give(s, op->res[0], l);
     }
 }
@@ -642,7 +476,7 @@ static const tk_layout *loaded_in(assign *s, tk_vid v) {
     const tk_op *d = tk_value_def(s->f, v);
     return d->code == TK_OP_PERMUTE
                ? keep(s, tk_layout_permute(loaded_in(s, d->opnd[0]), d->at.perm))
-               : shape_layout(s, type_of(s, v));
+               : tk_shape_layout(&s->shapes, type_of(s, v));
 }
 
 // The tile v, which lies in shared memory, in registers: read where it begins to be there, once.
@@ -666,8 +500,9 @@ static void read_shared(assign *s, tk_op *op) {
     for (uint32_t i = 0; i < op->nopnd; i++) {
         const tk_layout *l = is_tile(s, op->opnd[i]) ? layout_of(s, op->opnd[i]) : NULL;
         if (l && l->shared && !tk_takes_shared(s->f, op, i, l)) {
+            const tk_layout *result = op->code == TK_OP_DOT ? made_in(s, op, 0) : NULL;
             tk_layout way;
-            const bool known = tk_unit_way(s->f, op, i, l, s->log_warps, &way);
+            const bool known = tk_unit_way(s->f, op, i, l, result, &way);
             op->opnd[i] = out_of_shared(s, op->opnd[i], known ? keep(s, way) : NULL);
         }
     }
@@ -788,11 +623,13 @@ void tk_pass_layout(tk_pass_ctx *c) {
         if (m->attrs.warps <= 0) {
             m->attrs.warps = tk_default_warps(s.f);
         }
-        s.log_warps = log2_of(m->attrs.warps);
+        while ((int64_t)1 << s.log_warps < m->attrs.warps) {
+            s.log_warps++;
+        }
+        s.shapes = (tk_shapes){.c = c, .f = s.f, .a = m->arena, .log_warps = s.log_warps};
         s.rows = tk_products_in_rows(s.f);
         tk_func_walk(s.f, see_product, &s);
-        tk_func_walk(s.f, vote_op, &s);
-        tk_func_walk(s.f, vote_large_part, &s);
+        tk_shape_votes(&s.shapes);
         region(&s, s.f->body);
         tk_ring_release_early(s.f);
     }

@@ -181,19 +181,19 @@ static void note_done(const job *j, uint32_t i) {
 }
 
 // Whether a matrix unit takes v, which lies as l says, from there, as it is or permuted.
-static bool feeds_unit(const job *j, tk_vid v, const tk_layout *l) {
+static bool feeds_unit(const job *j, tk_vid v, const tk_layout *l, bool rounded) {
     const tk_func *f = j->s->f;
     for (const tk_op *op = j->loop->reg[0]->first; op; op = op->next) {
         for (uint32_t i = 0; i < op->nopnd; i++) {
             if (op->opnd[i] != v) {
                 continue;
             }
-            if (op->code == TK_OP_DOT && tk_takes_shared(f, op, i, l)) {
+            if (op->code == TK_OP_DOT && !tk_unit_why_not(f, op, i, l, rounded)) {
                 return true;
             }
             if (op->code == TK_OP_PERMUTE) {
                 const tk_layout turned = tk_layout_permute(l, op->at.perm);
-                return feeds_unit(j, op->res[0], &turned);
+                return feeds_unit(j, op->res[0], &turned, rounded);
             }
         }
     }
@@ -202,20 +202,26 @@ static bool feeds_unit(const job *j, tk_vid v, const tk_layout *l) {
 
 // Why the unit of a product does not take v from there, as it is or permuted; NULL: none works on
 // it.
-static const char *unit_why_not(const job *j, tk_vid v, const tk_layout *l) {
+static const char *unit_why_not(const job *j, tk_vid v, const tk_layout *l, bool rounded) {
     const tk_func *f = j->s->f;
     const char *why = NULL;
     for (const tk_op *op = j->loop->reg[0]->first; op && !why; op = op->next) {
         for (uint32_t i = 0; i < op->nopnd && !why; i++) {
             if (op->opnd[i] == v && op->code == TK_OP_DOT && op->at.unit != TK_UNIT_FMA && i < 2) {
-                why = tk_unit_why_not(f, op, i, l);
+                why = tk_unit_why_not(f, op, i, l, rounded);
             } else if (op->opnd[i] == v && op->code == TK_OP_PERMUTE) {
                 const tk_layout turned = tk_layout_permute(l, op->at.perm);
-                why = unit_why_not(j, op->res[0], &turned);
+                why = unit_why_not(j, op->res[0], &turned, rounded);
             }
         }
     }
     return why;
+}
+
+// Whether tensor copies bring the tile, and round it as its products do.
+static bool rounds(const job *j, const tk_op *load) {
+    const ringer *s = j->s;
+    return tk_ring_rounds(s->f, load) && !tk_boxes_why_not(s->x, s->c->target, load, s->log_warps);
 }
 
 // A load that is asked for, or by rule one of an operand of a matrix unit. *through: why the unit
@@ -225,10 +231,11 @@ static bool concerns(const job *j, const tk_op *op, const char **through) {
         return false;
     }
     const tk_layout l = tk_ring_layout_of(j->s->f, op);
-    if (j->every || feeds_unit(j, op->res[0], &l)) {
+    const bool rounded = rounds(j, op);
+    if (j->every || feeds_unit(j, op->res[0], &l, rounded)) {
         return true;
     }
-    *through = unit_why_not(j, op->res[0], &l);
+    *through = unit_why_not(j, op->res[0], &l, rounded);
     return *through != NULL;
 }
 
@@ -558,6 +565,7 @@ static void rings(job *j) {
         op->loc = load->loc;
         op->at.slots = j->slots;
         op->at.like = loaded_like(j, load);
+        op->at.precision = rounds(j, load) ? TK_PREC_TF32 : TK_PREC_IEEE;
         f->value.at[j->ring[i]].name = f->value.at[load->opnd[0]].name;
     }
 }

@@ -32,6 +32,8 @@
          "behind chunk, which makes such loops, and cse, by which equal indices are one value")    \
     PASS(order, TK_TAKES_TILE, "lets programs that read the same tiles run at the same time",      \
          "behind chunk, which makes the tiles as they will be; before ring, which takes loads")    \
+    PASS(turn, TK_TAKES_TILE, "makes products the other way round where that suits the unit",      \
+         "before operand and ring, which see where operands are read")                             \
     PASS(operand, TK_TAKES_TILE,                                                                   \
          "leaves what a loop's products read from outside in shared memory",                       \
          "before ring, which shares out the room that is left")                                    \

@@ -346,3 +346,52 @@ bool tk_takes_shared(const tk_func *f, const tk_op *op, uint32_t i, const tk_lay
     return op->code == TK_OP_TAKE || op->code == TK_OP_RELEASE || op->code == TK_OP_FETCH ||
            op->code == TK_OP_PERMUTE || tk_unit_takes(f, op, i, l);
 }
+
+bool tk_ring_lies(const tk_func *f, tk_vid v, tk_layout *out) {
+    const tk_op *d = tk_value_def(f, v);
+    if (d && d->code == TK_OP_CONVERT) { // read from there already
+        return tk_ring_lies(f, d->opnd[0], out);
+    }
+    if (d && d->code == TK_OP_PERMUTE && tk_ring_lies(f, d->opnd[0], out)) {
+        *out = tk_layout_permute(out, d->at.perm);
+        return true;
+    }
+    const tk_op *ring = d && d->code == TK_OP_TAKE ? tk_value_def(f, d->opnd[0]) : NULL;
+    if (ring) {
+        *out = tk_ring_layout(f, ring);
+    }
+    return ring != NULL;
+}
+
+// ---- Rounding -----------------------------------------------------------------------------------
+
+typedef struct rounding {
+    const tk_func *f;
+    tk_vid v;
+    bool used, only; // by products of tf32
+} rounding;
+
+static void find_product(void *user, tk_op *op) {
+    rounding *s = user;
+    for (uint32_t i = 0; i < op->nopnd && s->only; i++) {
+        if (op->opnd[i] != s->v) {
+            continue;
+        }
+        s->used = true;
+        if (op->code == TK_OP_PERMUTE) {
+            rounding turned = {s->f, op->res[0], false, true};
+            tk_func_walk((tk_func *)(uintptr_t)s->f, find_product, &turned);
+            s->only = turned.only;
+        } else {
+            s->only = op->code == TK_OP_DOT && op->at.precision == TK_PREC_TF32 && i < 2;
+        }
+    }
+}
+
+bool tk_ring_rounds(const tk_func *f, const tk_op *load) {
+    rounding s = {f, load->res[0], false, true};
+    if (tk_value_type(f, s.v)->dtype == TK_F32) {
+        tk_func_walk((tk_func *)(uintptr_t)f, find_product, &s);
+    }
+    return s.used && s.only;
+}

@@ -95,6 +95,15 @@ void tk_ring_release_early(tk_func *f);
 // Whether the op takes operand i from shared memory, where it lies as l says.
 bool tk_takes_shared(const tk_func *f, const tk_op *op, uint32_t i, const tk_layout *l);
 
+// Whether tensor copies would round what the load gives, f32, to tf32: only products of that
+// precision use it, as it is or permuted.
+bool tk_ring_rounds(const tk_func *f, const tk_op *load);
+
+// How v lies in shared memory, where it is a tile of a ring, as it is or permuted, or read
+// from there. False: it is
+// none.
+bool tk_ring_lies(const tk_func *f, tk_vid v, tk_layout *out);
+
 // How the tile of a load would lie in a ring.
 tk_layout tk_ring_layout_of(const tk_func *f, const tk_op *load);
 

@@ -217,3 +217,12 @@ static LLVMValueRef bf16_to_f32(tk_emit *e, LLVMValueRef x) {
 LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
     return from == TK_BF16 && to == TK_F32 ? bf16_to_f32(e, x) : tk_emit_cast_elem(e, from, to, x);
 }
+
+// Without cvt.rn.tf32, which is of sm_90 and as many instructions.
+LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x) {
+    LLVMValueRef u = tk_ll_bits(e, x, tk_ll_int(e, 32)), inf = tk_ll_k(u, 0x7f800000);
+    LLVMValueRef finite = tk_ll_icmp(e, LLVMIntNE, tk_ll_and(e, u, inf), inf);
+    LLVMValueRef odd = tk_ll_mask(e, tk_ll_shr(e, u, 13), 1);
+    LLVMValueRef even = tk_ll_add(e, tk_ll_add(e, u, tk_ll_k(u, 0xfff)), odd);
+    return tk_ll_sel(e, finite, tk_ll_mask(e, even, 0xffffe000), u);
+}

@@ -9,7 +9,7 @@
 //
 // dot_scaled multiplies each operand by its scale, 2^(s - 127) or NaN for s = 255, and computes in
 // f64, rounded to f32 once at the end. precision = tf32 rounds operands to 10 bits of fraction, to
-// nearest, ties away from zero; tf32x3 is computed as ieee.
+// nearest, ties to even; tf32x3 is computed as ieee.
 #include "ptx/llvm_across.h"
 #include "ptx/llvm_internal.h"
 
@@ -46,13 +46,6 @@ static unsigned log_of(uint32_t n) { return (unsigned)__builtin_ctz(n); }
 
 // ---- Operands -----------------------------------------------------------------------------------
 
-static LLVMValueRef round_tf32(tk_emit *e, LLVMValueRef x) {
-    LLVMValueRef u = tk_ll_bits(e, x, tk_ll_int(e, 32)), inf = tk_ll_k(u, 0x7f800000);
-    LLVMValueRef finite = tk_ll_icmp(e, LLVMIntNE, tk_ll_and(e, u, inf), inf);
-    LLVMValueRef r = tk_ll_mask(e, tk_ll_add(e, u, tk_ll_k(u, 0x1000)), 0xffffe000);
-    return tk_ll_bits(e, tk_ll_sel(e, finite, r, u), LLVMTypeOf(x));
-}
-
 static LLVMValueRef scale_of(const dot *s, const operand *x, LLVMValueRef row, LLVMValueRef k) {
     tk_emit *e = s->e;
     const tk_type *t = tk_value_type(e->f, x->scale);
@@ -71,7 +64,7 @@ static LLVMValueRef converted(const dot *s, const operand *x, LLVMValueRef v, LL
     tk_emit *e = s->e;
     v = tk_emit_cast_elem(e, x->t->dtype, s->acc, v);
     if (s->op->at.precision == TK_PREC_TF32 && x->t->dtype == TK_F32) {
-        return round_tf32(e, v);
+        return tk_ll_bits(e, tk_emit_tf32(e, v), LLVMTypeOf(v));
     }
     return x->scale ? LLVMBuildFMul(e->b, v, scale_of(s, x, row, k), "") : v;
 }

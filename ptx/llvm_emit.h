@@ -185,6 +185,8 @@ LLVMValueRef tk_emit_elem(tk_emit *e, tk_numop op, tk_dtype t, unsigned fast,
 // Whether there are instructions for floats of 8 bits, to and from others.
 static inline bool tk_emit_has_f8(const tk_emit *e) { return e->target->cc >= 90; }
 LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
+// f32 rounded to 10 bits of fraction, to nearest, ties to even: the bits, as i32.
+LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x);
 // The same for a cast that the program has, rather than one that an operation in f32 needs: of a
 // bf16 that is half of a word it is one operation.
 LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);

@@ -37,10 +37,6 @@ LLVMValueRef tk_emit_bases(tk_emit *e, LLVMValueRef index, const uint32_t *base,
     return sum;
 }
 
-LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x) {
-    return tk_emit_intrinsic(e, "llvm.nvvm.f2tf32.rna", tk_ll_int(e, 32), 1, &x);
-}
-
 LLVMValueRef tk_emit_packed(const tk_emit_matrix *s, uint32_t first, unsigned n) {
     tk_emit *e = s->e;
     const tk_layout *l = s->a.x->l;
@@ -70,7 +66,7 @@ static uint32_t spread(uint32_t from, uint32_t mask) {
 static LLVMValueRef *rounded(const tk_emit_matrix *s, const tk_operand *x) {
     tk_emit *e = s->e;
     LLVMValueRef *v = tk_emit_get(e, x->v);
-    if (x->type != TK_F32 || s->p.m.precision != TK_PREC_TF32) {
+    if (x->type != TK_F32 || s->p.m.precision != TK_PREC_TF32 || x->rounded) {
         return v;
     }
     const uint32_t n = tk_emit_regs(e, x->v);

@@ -36,7 +36,5 @@ LLVMValueRef tk_emit_packed(const tk_emit_matrix *s, uint32_t first, unsigned n)
 // The exclusive or of the bases of the bits of `index` that are set; NULL: there are none.
 LLVMValueRef tk_emit_bases(tk_emit *e, LLVMValueRef index, const uint32_t *base, unsigned n,
                            LLVMValueRef sum);
-// f32 rounded to 10 bits of fraction, to nearest, ties away from zero: the bits, as i32.
-LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x);
 
 #endif

@@ -136,8 +136,8 @@ static void finish(const mma *m, const source *x, LLVMValueRef *r) {
     tk_emit *e = m->s->e;
     LLVMTypeRef i32 = tk_ll_int(e, 32), f32 = LLVMFloatTypeInContext(e->ctx);
     const bool tf32 = x->from->x->type == TK_F32;
-    const bool round =
-        m->s->p.m.precision == TK_PREC_TF32 && x->from->x->where != TK_OPERAND_STAGED;
+    const bool round = m->s->p.m.precision == TK_PREC_TF32 &&
+                       x->from->x->where != TK_OPERAND_STAGED && !x->from->x->rounded;
     for (unsigned i = 0; tf32 && i < x->regs; i++) {
         if (r[i] && round) {
             r[i] = tk_emit_tf32(e, tk_ll_bits(e, r[i], f32));

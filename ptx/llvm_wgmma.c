@@ -186,7 +186,7 @@ static uint32_t add_a(wgmma *w, uint32_t row, uint32_t k) {
     for (uint32_t r = 0; r < A_REGS; r++) {
         const uint32_t at = n ^ (r & 1 ? eight : 0) ^ (r & 2 ? upper : 0);
         LLVMValueRef x = tk_emit_packed(s, at, 1U << t->pack);
-        x = t->a == TK_F32 ? tk_emit_tf32(e, x) : x;
+        x = t->a == TK_F32 && !s->a.x->rounded ? tk_emit_tf32(e, x) : x;
         x = tk_ll_bits(e, x, tk_ll_int(e, 32));
         (void)add_argument(w, w->nothing ? tk_ll_or(e, x, w->nothing) : x, "r");
     }

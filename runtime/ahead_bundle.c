@@ -168,8 +168,11 @@ static uint32_t put_maps(writer *x, const tk_image *i) {
     tk_bundle_map *map = TK_NEW_ARRAY(&x->w->arena, tk_bundle_map, i->nmap + 1);
     for (uint32_t k = 0; k < i->nmap; k++) {
         const tk_map_spec *s = &i->map[k];
-        map[k] = (tk_bundle_map){
-            .param = s->param, .rank = s->rank, .dtype = (uint32_t)s->dtype, .span = s->span};
+        map[k] = (tk_bundle_map){.param = s->param,
+                                 .rank = s->rank,
+                                 .dtype = (uint32_t)s->dtype,
+                                 .span = s->span,
+                                 .tf32 = s->tf32};
         memcpy(map[k].box, s->box, sizeof map[k].box);
     }
     return put(x, map, i->nmap * sizeof *map, 8);

@@ -22,7 +22,7 @@
 enum {
     TK_BUNDLE_ALIGN = 64,
     // Lists of the language that numbers in a bundle refer to are part of the version.
-    TK_BUNDLE_VERSION = 3 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
+    TK_BUNDLE_VERSION = 4 << 16 | (int)TK_NUM_COUNT << 8 | (int)TK_DTYPE_COUNT,
     // What the run time has room for.
     TK_BUNDLE_PARAMS = 128,
     TK_BUNDLE_DIMS = 256,
@@ -81,7 +81,7 @@ typedef struct tk_bundle_slot { // as tk_param_slot
 } tk_bundle_slot;
 
 typedef struct tk_bundle_map { // as tk_map_spec
-    uint32_t param, rank, dtype, box[5], span;
+    uint32_t param, rank, dtype, box[5], span, tf32;
 } tk_bundle_map;
 
 typedef struct tk_bundle_image {

@@ -77,8 +77,11 @@ static cu_result make_maps(const rt_args *a, const cuda_driver *d, const tk_bund
     for (uint32_t k = 0; i->nmap && k < i->nslot && r == 0; k++) {
         if ((tk_slot_kind)slot[k].kind == TK_SLOT_MAP) {
             const tk_bundle_map *m = &map[slot[k].param];
-            tk_map_spec s = {
-                .param = m->param, .rank = m->rank, .dtype = (tk_dtype)m->dtype, .span = m->span};
+            tk_map_spec s = {.param = m->param,
+                             .rank = m->rank,
+                             .dtype = (tk_dtype)m->dtype,
+                             .span = m->span,
+                             .tf32 = m->tf32};
             memcpy(s.box, m->box, sizeof s.box);
             r = tensor_map_encode(d, a->tensor[m->param], &s, block + slot[k].offset);
         }

@@ -15,10 +15,11 @@ enum { // the driver's numbers
     MAP_F32 = 7,
     MAP_F64 = 8,
     MAP_BF16 = 9,
+    MAP_TF32 = 11,
     MAP_L2_128B = 2, // what a copy reads is fetched into the second cache in such pieces
 };
 
-// Copies change no bits, so that what the driver has no type for goes as integers.
+// Other copies change no bits, so that what the driver has no type for goes as integers.
 static unsigned type_of(tk_dtype t) {
     switch (t) {
     case TK_BOOL:
@@ -60,7 +61,7 @@ static unsigned swizzle_of(uint32_t span) {
 
 tensor_map tensor_map_of(const tkc_tensor *t, const tk_map_spec *s) {
     const uint64_t size = tk_dtype_size(s->dtype);
-    tensor_map m = {.type = type_of(s->dtype),
+    tensor_map m = {.type = s->tf32 ? MAP_TF32 : type_of(s->dtype),
                     .rank = s->rank,
                     .address = (uint64_t)(uintptr_t)t->data,
                     .swizzle = swizzle_of(s->span),

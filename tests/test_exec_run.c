@@ -94,12 +94,15 @@ Test(exec_dot, order_and_precision) {
     cr_assert(xrun_go(&x) == TK_EXEC_OK);
     // 1 + 2^24 is 2^24, + 1 is 2^24 again, - 2^24 is 0
     cr_expect(y[0] == 0 && y[1] == 0 && y[2] == 0);
-    a[0] = 1 + 0x1p-11F; // half of an ulp of tf32: away from zero
+    a[0] = 1 + 0x1p-11F; // half of an ulp of tf32: to the even one, which is below
     a[1] = 1 + 0x1p-12F;
     a[2] = -2;
     acc = 0;
     cr_assert(xrun_go(&x) == TK_EXEC_OK);
-    cr_expect(y[0] == 0x1p-11F + 0x1p-12F && y[1] == 0x1p-10F && y[2] == y[0]);
+    cr_expect(y[0] == 0x1p-11F + 0x1p-12F && y[1] == 0 && y[2] == y[0]);
+    a[0] = 1 + 0x3p-11F; // which is above
+    cr_assert(xrun_go(&x) == TK_EXEC_OK);
+    cr_expect(y[0] == 0x3p-11F + 0x1p-12F && y[1] == 0x1p-9F && y[2] == y[0]);
     xrun_close(&x);
 }
 

@@ -128,8 +128,8 @@ def test_attributes(seed):
     kernel.close()
 
 
-# What wgmma does not read where copies put it (of 8 and 32 bits what is not contiguous along K, tf32 at all) is written there again
-# by the warps that multiply: it is fetched by others all the same, and where it is large without many conflicts.
+# What wgmma does not read where copies put it (of 8 and 32 bits what is not contiguous along K) is written there again
+# by the warps that multiply, or of f32 comes from registers: it is fetched by others all the same, and where it is large without many conflicts.
 @test(*[(dtype, order, k) for dtype in ("f8e4m3", "i8", "f32") for order in ("nn", "nt", "tn", "tt") for k in (0, 96, 256, 384)])
 def test_written_again(dtype, order, k):
     pick = random.Random(k)
@@ -148,6 +148,33 @@ def test_written_again(dtype, order, k):
         notes = kernel.notes(1)
         for said in ("'a' is loaded ahead", "'b' is loaded ahead", "warps of their own fetch the tiles"):
             assert said in notes, f"{said}: {notes}"
+    kernel.close()
+
+
+# Operands of tf32 that lie halfway, and next to it, are rounded to the even neighbour by whoever does it: tensor copies, the threads that
+# write an operand again or hand it over in registers, mma, and threads that multiply by themselves. Tiles of more than one shape of result.
+@test(*[(order, tile, device) for order in ("nn", "nt", "tn", "tt") for tile in ((64, 64), (128, 64), (64, 128), (16, 8), (8, 16))
+        for device in ("", ":80")])
+def test_halfway(order, tile, device):
+    pick = random.Random(f"{order} {tile}")
+    (of_a, tile_a), (of_b, tile_b) = A_OF[order[0]], B_OF[order[1]]
+    text = (PRODUCT % (of_a, of_b, "", tile_a, tile_b)).replace("acc);", "acc, precision = tf32);")
+    kernel = tkclib.Kernel(text, "product", {"T": "f32", "A": "f32", "BM": tile[0], "BN": tile[1], "BK": 32}, check=False)
+    m, n, k = 2 * tile[0] + 4, tile[1] + 12, 100
+
+    def halfway(shape):
+        draw = np.random.default_rng(pick.randrange(1 << 30))
+        digits = draw.integers(0, 64, shape) / 2048 + draw.integers(-1, 2, shape) / 2 ** 14
+        return tkclib.array((1 + digits) * draw.choice((-1, 1), shape), "f32")
+
+    a, b = halfway((m, k) if order[0] == "n" else (k, m)), small(pick, "f32", (k, n) if order[1] == "n" else (n, k))
+    if pick.random() < 0.5:
+        a, b = small(pick, "f32", a.bits.shape), halfway(b.bits.shape)
+    results = []
+    for where in ("cpu", tkclib.DEVICE + (device if tkclib.DEVICE == "sim" else "")):
+        results.append(tkclib.array(np.full((m, n), 99), "f32"))
+        kernel.on(where, a=a, b=b, c=results[-1])
+    assert np.array_equal(results[0].f64(), results[1].f64())
     kernel.close()
 
 
