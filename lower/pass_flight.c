@@ -9,7 +9,8 @@
 // needs: specialize: in the side that computes nothing but a release makes room in a ring, so that
 //        it may come an iteration later
 // when not: the next iteration needs the sum before another wgmma; an operand is written to shared
-//           memory by all threads; f8, whose sums are added up by threads
+//           memory by all threads; f8, whose sums are added up by threads; the left operand comes
+//           from registers, and tiles are made in others before it is waited for
 //
 // As tensor cores do one product after the other, they go from the last of an iteration to the
 // first of the next one without a pause. In attention these are P V and Q K.
@@ -129,6 +130,23 @@ static bool stays(flight *s, uint32_t i) {
     return true;
 }
 
+// ptxas (of CUDA 13.0) takes the registers of the left operand for its own behind the instruction,
+// which may not have read them yet. So where it comes from registers no tile may be made in any
+// until it is waited for, but by the next iteration's first product.
+static bool makes_no_tile(const flight *s) {
+    const tk_matrix_plan first = tk_matrix_plan_of(s->f, s->first);
+    bool none = first.a.where == TK_OPERAND_SHARED && first.b.where == TK_OPERAND_SHARED;
+    for (const tk_op *op = s->loop->reg[0]->first; op && none; op = op->next) {
+        op = op == s->first ? s->dot->next : op;
+        for (uint32_t i = 0; i < op->nres && none; i++) {
+            const tk_type *t = tk_value_type(s->f, op->res[i]);
+            none =
+                t->kind != TK_T_VALUE || t->rank == 0 || tk_value_layout(s->f, op->res[i])->shared;
+        }
+    }
+    return none;
+}
+
 static bool is_f8(tk_dtype t) { return t == TK_F8E4M3 || t == TK_F8E5M2; }
 
 static bool may_be_open(flight *s) {
@@ -140,7 +158,8 @@ static bool may_be_open(flight *s) {
     const tk_matrix_plan p = tk_matrix_plan_of(s->f, s->dot);
     s->releases = 0;
     return p.block == 1U << p.m.log_k && p.b.where == TK_OPERAND_SHARED && stays(s, 1) &&
-           (p.a.where == TK_OPERAND_REGISTERS || (p.a.where == TK_OPERAND_SHARED && stays(s, 0)));
+           ((p.a.where == TK_OPERAND_REGISTERS && makes_no_tile(s)) ||
+            (p.a.where == TK_OPERAND_SHARED && stays(s, 0)));
 }
 
 // ---- Making -------------------------------------------------------------------------------------
