@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of compare.py whose work is products: matmul in all its forms and attention. Shapes are M, N, K; B, H, N, D for attention. The
 ceiling of each is a peer's time in the same run."""
+import dataclasses
 import functools
 import math
 import pathlib
@@ -97,6 +98,14 @@ def gelu_max_exact(a):
     return c, most
 
 
+def aligned(m, n, k, t):
+    def rows(x):
+        each = 16 // x.element_size()
+        return torch.empty(x.shape[0], -(-x.shape[1] // each) * each, device=cases.device, dtype=t)[:, :x.shape[1]]
+    a = operands(m, n, k, t)
+    return a | {"a16": rows(a["a"]), "b16": rows(a["b"])}
+
+
 # ---- Attention
 
 def heads(b, h, n, d, t):
@@ -169,6 +178,9 @@ CASES = [
             "torch.compile"),
     product("matmul_f8", (OWN, "scaled", {"O": "bf16"}), {(8192, 8192, 8192): 1.0}, scaled, scaled_exact, cublaslt, "cuBLASLt",
             dtype="f8e4m3", atol=2.0),
+    dataclasses.replace(
+        product("matmul_aligned", None, {(4095, 4097, 4099): 2.5}, aligned),
+        steps=[(OWN, "align_a", {}), (OWN, "align_b", {}), (OWN, "aligned", {})]),
     product("matmul_tf32", (OWN, "rounded", {}), {(4096, 4096, 4096): 1.0}, beside=cublas_tf32, dtype="f32"),
     product("gelu_max", (OWN, "gelu_max", {}), {(4096, 4096, 4096): None}, gelu_max, gelu_max_exact, None, None, ("c", "most")),
     attention("attention", "attention", False),
