@@ -2,6 +2,7 @@
 // See shapes.h.
 #include "lower/shapes.h"
 #include "lower/ring.h"
+#include "lower/stage.h"
 #include "lower/view_plan.h"
 #include "lower/views.h"
 
@@ -31,6 +32,12 @@ tk_shape_rule *tk_shape_rule_of(tk_shapes *s, const tk_type *t) {
     return r;
 }
 
+// Whether no thread can move several elements at once: lanes are then better side by side.
+static bool in_elements(const tk_shapes *s, const tk_op *op) {
+    const uint32_t param = s->f->value.at[op->opnd[0]].index;
+    return s->c->facts && tk_stage_useful(s->c->facts[param]);
+}
+
 static void vote(tk_shapes *s, const tk_op *op, tk_like like) {
     const tk_type *t = tk_view_type(s->f, op);
     if (t->rank == 0) {
@@ -42,6 +49,10 @@ static void vote(tk_shapes *s, const tk_op *op, tk_like like) {
     uint32_t last = v.n - 1; // the tensor's last dimension is the contiguous one
     if (op->at.index[last] != 0) {
         r->votes[v.first[last] + v.count[last] - 1] += tk_type_elems(t);
+    }
+    if (like == TK_LIKE_LOAD && in_elements(s, op)) {
+        r->apart = true;
+        return;
     }
     unsigned *of = like == TK_LIKE_STAGED   ? &r->staged
                    : like == TK_LIKE_COMMON ? &r->common
@@ -143,7 +154,7 @@ const tk_layout *tk_shape_layout(tk_shapes *s, const tk_type *t) {
         r->layout = tk_shape_grown(s, tk_shape_layout(s, r->part), t);
         return r->layout;
     }
-    if (r->bytes == 0 && r->from && tk_shape_rule_of(s, r->from)->bytes > 0) {
+    if (r->bytes == 0 && !r->apart && r->from && tk_shape_rule_of(s, r->from)->bytes > 0) {
         const tk_layout *l = tk_shape_layout(s, r->from);
         r->layout = tk_layout_new(s->a, tk_layout_reshape(l, t->rank, t->dim));
         return r->layout;
@@ -165,7 +176,7 @@ const tk_layout *tk_shape_layout(tk_shapes *s, const tk_type *t) {
         return r->layout;
     }
     const unsigned bytes = !r->common || (r->bytes && r->bytes < r->common) ? r->bytes : r->common;
-    unsigned vec = log2_of(16 / (bytes ? bytes : 4));
+    unsigned vec = !bytes && r->apart ? 0 : log2_of(16 / (bytes ? bytes : 4));
     unsigned extent = log2_of(t->dim[fast]);
     vec = vec > extent ? extent : vec;
     unsigned spare = total > threads ? total - threads : 0;

@@ -13,6 +13,7 @@ typedef struct tk_shape_rule {
     unsigned bytes;             // of the narrowest type accessed directly; 0: none
     unsigned common;            // the same of what all programs read
     unsigned staged;            // of that whose rows go through shared memory; 0: none
+    bool apart;                 // rows that are not aligned are accessed element by element
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
     const tk_type *from;        // what is reshaped to it; NULL: nothing
     const tk_layout *layout;    // once asked for
