@@ -126,6 +126,11 @@ void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLV
         "r,l,r,r,~{memory}", 4, arg);
 }
 
+void tk_emit_map_prefetch(tk_emit *e, LLVMValueRef map) {
+    (void)tk_emit_asm(e, LLVMVoidTypeInContext(e->ctx), "prefetch.tensormap [$0];", "l,~{memory}",
+                      1, &map);
+}
+
 void tk_emit_tensor_read_by(tk_emit *e, LLVMValueRef who, LLVMValueRef shared, LLVMValueRef map,
                             uint32_t rank, const LLVMValueRef *at, LLVMValueRef bar,
                             uint32_t blocks) {

@@ -38,6 +38,8 @@ void tk_emit_async_arrive(tk_emit *e, LLVMValueRef bar);
 
 void tk_emit_bulk_read(tk_emit *e, LLVMValueRef shared, LLVMValueRef global, LLVMValueRef bytes,
                        LLVMValueRef bar);
+// The first copy by a map waits until it is read: it is sent for early.
+void tk_emit_map_prefetch(tk_emit *e, LLVMValueRef map);
 // A box of the tensor that `map` (ptr) describes, from the coordinates at[rank] on, in elements and
 // from the innermost dimension on; by the threads for which `who` holds. Where `blocks` is more
 // than 1 it comes to the same place in the shared memory of that many blocks, which are the

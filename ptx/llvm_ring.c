@@ -125,6 +125,9 @@ static void make(tk_emit *e, const tk_op *op) {
     r->release = begin(e);
     tk_emit_new(e, op->res[0])[0] = r->base;
     tk_emit_cond one = tk_emit_if(e, tk_ll_is(e, e->tid, 0));
+    for (uint32_t i = 0; i < e->maps.n && !r->next; i++) {
+        tk_emit_map_prefetch(e, e->map[i]);
+    }
     for (uint32_t i = 0; i < r->slots; i++) {
         LLVMValueRef at = tk_emit_i32(e, i * BARRIER_BYTES);
         tk_emit_mbarrier_init(e, tk_ll_add(e, r->full, at), arrivals(e, fetch));
