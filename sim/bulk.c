@@ -263,6 +263,11 @@ static void arrive(const tk_sim_bulk *x) {
         note_copy(x, m, x->from, TK_SIM_READ);
     }
     move_bytes(x);
+    if (x->map) {
+        uint32_t index = (uint32_t)(m - w->cluster->mbarrier.at);
+        tk_sim_maps_loaded(w->cluster, x->inst, x->map, index,
+                           tk_sim_point_of_mbarrier(w->cluster, index, m->phase));
+    }
     tk_sim_mbarrier_copied(w, x->inst, x->lane, m, x->bytes);
 }
 
@@ -355,6 +360,9 @@ static bool end_read(struct tk_sim_bulks *b, copy *c, bool writes_later) {
     c->kept = writes_later ? keep(b, &c->at) : NULL;
     c->read = true;
     mark_all(&c->at, false);
+    if (c->at.map) {
+        tk_sim_maps_read(c->at.warp, c->at.inst, c->at.lane, c->at.map);
+    }
     return know_read(&c->at);
 }
 
@@ -394,6 +402,9 @@ bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads) 
         }
         forget(b, k);
     }
+    if (!reads) {
+        tk_sim_maps_waited(w, lane);
+    }
     return true;
 }
 
@@ -402,7 +413,7 @@ const tk_sim_inst *tk_sim_bulk_map_user(const tk_sim_grid *g, uint64_t address) 
         const struct tk_sim_bulks *b = g->resident[k].bulk;
         for (uint32_t j = 0; b && g->resident[k].running && j < b->copies.n; j++) {
             const copy *y = &b->copies.at[j];
-            if (!y->done && !y->read && y->at.tensor && y->at.map == address) {
+            if (!y->read && y->at.tensor && y->at.map == address) {
                 return y->at.inst;
             }
         }

@@ -107,7 +107,10 @@ static bool find_global(tk_sim_bulk *x, uint64_t address, tk_sim_access access) 
         return false;
     }
     x->global = tk_sim_global_at(x->warp, x->inst, x->lane, address, x->bytes, access);
-    return x->global != NULL;
+    const unsigned char *value = x->reduces ? NULL : x->warp->cluster->shared + x->offset;
+    return x->global != NULL &&
+           (access == TK_SIM_READ ||
+            tk_sim_maps_stored(x->warp, x->inst, x->lane, address, x->bytes, value));
 }
 
 static tk_sim_bulk begin(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,

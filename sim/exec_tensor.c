@@ -7,9 +7,10 @@
 
 enum { BOX_ALIGN = 128, BOX_ALIGN_GLOBAL = 16 };
 
-// The map at the lane's address, decoded; NULL after a fault.
+// The map at the lane's address, decoded; NULL after a fault. *changes: it lies where it may be
+// changed.
 static const tk_sim_tensor *find_map(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
-                                     uint64_t address) {
+                                     uint64_t address, bool *changes) {
     tk_sim_grid *g = w->grid;
     uint64_t at = address;
     tk_sim_space s = tk_sim_resolve(TK_SIM_GENERIC, &at);
@@ -24,7 +25,8 @@ static const tk_sim_tensor *find_map(tk_sim_warp *w, const tk_sim_inst *i, uint3
                          TK_SIM_READ, NULL)) {
         return NULL;
     }
-    if (s == TK_SIM_GLOBAL && !tk_sim_maps_known(w, i, lane, at)) {
+    *changes = s == TK_SIM_GLOBAL && !g->region[g->last_region].read_only;
+    if (*changes && !tk_sim_maps_used(w, i, lane, at)) {
         return NULL;
     }
     for (uint32_t k = 0; k < g->tensors.n; k++) {
@@ -54,11 +56,12 @@ static unsigned dims(const tk_sim_inst *i) {
 static bool begin(tk_sim_bulk *x, unsigned operand) {
     const tk_sim_arg *a = tk_sim_operand(x->inst, operand);
     uint64_t map = tk_sim_address(x->warp, a, x->lane);
-    x->map = map;
-    const tk_sim_tensor *t = find_map(x->warp, x->inst, x->lane, map);
+    bool changes = false;
+    const tk_sim_tensor *t = find_map(x->warp, x->inst, x->lane, map, &changes);
     if (!t) {
         return false;
     }
+    x->map = changes ? map : 0;
     unsigned n = dims(x->inst);
     if (t->rank != n) {
         tk_sim_fail(x->warp, x->inst, x->lane, "tensor-map",
@@ -100,8 +103,12 @@ static bool find_rows(const tk_sim_bulk *x, tk_sim_access access) {
     for (uint32_t k = 0; k < tk_sim_tensor_rows(x->tensor); k++) {
         tk_sim_tensor_row r;
         tk_sim_tensor_row_at(x->tensor, x->at, k, &r);
-        if (r.n && !tk_sim_global_at(x->warp, x->inst, x->lane, r.address, r.n * x->tensor->element,
-                                     access)) {
+        const uint32_t bytes = r.n * x->tensor->element;
+        if (bytes && !tk_sim_global_at(x->warp, x->inst, x->lane, r.address, bytes, access)) {
+            return false;
+        }
+        if (bytes && access != TK_SIM_READ &&
+            !tk_sim_maps_stored(x->warp, x->inst, x->lane, r.address, bytes, NULL)) {
             return false;
         }
     }

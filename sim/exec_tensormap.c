@@ -1,149 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor maps that a kernel changes, and the fences between such changes and their use.
-//
-// A map in global memory that was changed may be used by a thread that has executed
-// fence.proxy.tensormap with .acquire for it since, or that comes in an order after another thread
-// of its block that has; that was after the one who changed it had executed the one with .release
-// (tensormap.cp_fenceproxy does both). A copy reads its map until it is done, or until its thread
-// has waited for its reads: until then nobody may change it. Changes by plain stores are not
-// watched.
 #include "sim/exec.h"
 #include "sim/tensor.h"
 
-typedef struct changed {
-    uint64_t address;
-    uint32_t version;
-    bool released;
-    const tk_sim_inst *by;
-    uint64_t block; // who changed it
-} changed;
-
-// By threads of a warp.
-typedef struct acquired {
-    uint64_t address, block;
-    uint32_t version, warp, lanes;
-    tk_sim_moment at[TK_SIM_LANES];
-} acquired;
-
-struct tk_sim_maps {
-    TK_VEC(changed) changed;
-    TK_VEC(acquired) acquired;
-};
-
-static changed *find_changed(const tk_sim_grid *g, uint64_t address) {
-    for (uint32_t k = 0; g->maps && k < g->maps->changed.n; k++) {
-        if (g->maps->changed.at[k].address == address) {
-            return &g->maps->changed.at[k];
-        }
+// Like a fence, it releases and acquires what strong accesses hand over.
+static void fence(const tk_sim_warp *w, uint32_t mask) {
+    if (w->grid->program->flags) {
+        tk_sim_shadow_fence(w, mask);
     }
-    return NULL;
-}
-
-// False after a fault.
-static bool note_change(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address,
-                        bool released) {
-    tk_sim_grid *g = w->grid;
-    const tk_sim_inst *user = tk_sim_bulk_map_user(g, address);
-    if (user) {
-        tk_sim_fail(w, i, lane, "race",
-                    "changes a tensor map that '%s' uses; nobody has waited for that", user->name);
-        tk_sim_fail_note(g, user, "it is issued here");
-        return false;
-    }
-    g->maps = g->maps ? g->maps : TK_NEW(g->arena, struct tk_sim_maps);
-    changed *c = find_changed(g, address);
-    if (!c) {
-        tk_vec_push(g->arena, &g->maps->changed, ((changed){.address = address}));
-        c = &g->maps->changed.at[g->maps->changed.n - 1];
-    }
-    c->version++;
-    c->released = released;
-    c->by = i;
-    c->block = w->block->number;
-    return true;
-}
-
-static acquired *find_acquired(const tk_sim_warp *w, uint64_t address) {
-    const struct tk_sim_maps *m = w->grid->maps;
-    for (uint32_t k = 0; k < m->acquired.n; k++) {
-        acquired *a = &m->acquired.at[k];
-        if (a->address == address && a->block == w->block->number && a->warp == w->index) {
-            return a;
-        }
-    }
-    return NULL;
-}
-
-// Whether the lane comes after an acquire of this version by a thread of its block. *other: a warp
-// of the block has one.
-static bool comes_after(const tk_sim_warp *w, uint32_t lane, const changed *c, bool *other) {
-    const struct tk_sim_maps *m = w->grid->maps;
-    bool after = false;
-    for (uint32_t k = 0; k < m->acquired.n && !after; k++) {
-        const acquired *a = &m->acquired.at[k];
-        if (a->address == c->address && a->block == w->block->number && a->version == c->version) {
-            *other = true;
-            TK_SIM_EACH(l, a->lanes) { after = after || tk_sim_shadow_after(w, lane, a->at[l]); }
-        }
-    }
-    return after;
-}
-
-bool tk_sim_maps_known(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address) {
-    const changed *c = find_changed(w->grid, address);
-    bool other = false;
-    if (!c || comes_after(w, lane, c, &other)) {
-        return true;
-    }
-    tk_sim_fail(w, i, lane, "proxy",
-                other ? "uses a tensor map that was changed; another thread executed "
-                        "fence.proxy.tensormap with .acquire, and nothing orders that before this"
-                      : "uses a tensor map that was changed; there is no fence.proxy.tensormap%s "
-                        "between",
-                c->released ? " with .acquire" : " with .release");
-    tk_sim_fail_note(w->grid, c->by, "it was changed here");
-    return false;
 }
 
 static tk_sim_flow run_release(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    (void)i, (void)mask;
-    for (uint32_t k = 0; w->grid->maps && k < w->grid->maps->changed.n; k++) {
-        changed *c = &w->grid->maps->changed.at[k];
-        c->released = c->released || c->block == w->block->number;
-    }
+    (void)i;
+    tk_sim_maps_release(w, mask);
+    fence(w, mask);
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(map_release, run_release)
 
-static void note_acquired(tk_sim_warp *w, uint32_t lane, const changed *c) {
-    struct tk_sim_maps *m = w->grid->maps;
-    acquired *a = find_acquired(w, c->address);
-    if (!a) {
-        acquired fresh = {.address = c->address, .block = w->block->number, .warp = w->index};
-        tk_vec_push(w->grid->arena, &m->acquired, fresh);
-        a = &m->acquired.at[m->acquired.n - 1];
-    }
-    a->lanes = a->version == c->version ? a->lanes : 0;
-    a->version = c->version;
-    if (!(a->lanes >> lane & 1)) { // else the first time is as good
-        a->lanes |= 1u << lane;
-        a->at[lane] = tk_sim_shadow_now(w, lane);
-    }
-}
-
 static tk_sim_flow run_acquire(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint64_t address[TK_SIM_LANES] = {0};
     tk_sim_addresses(w, tk_sim_operand(i, 0), mask, address);
+    fence(w, mask);
     TK_SIM_EACH(l, mask) {
         if ((uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l] != TK_SIM_MAP_BYTES) {
             return tk_sim_fail(w, i, l, "async-operands", "a tensor map has %d bytes",
                                TK_SIM_MAP_BYTES);
         }
-        const changed *c = find_changed(w->grid, address[l]);
-        if (!c || !c->released) {
-            continue;
-        }
-        note_acquired(w, l, c);
+        tk_sim_maps_acquired(w, l, address[l]);
     }
     return TK_SIM_NEXT;
 }
@@ -243,10 +127,10 @@ static tk_sim_flow run_replace(tk_sim_warp *w, const tk_sim_inst *i, uint32_t ma
             return tk_sim_fail(w, i, l, "tensor-map", "'%s' of a field or value that is not there",
                                i->name);
         }
-        memcpy(p, &f, sizeof f);
-        if (s == TK_SIM_GLOBAL && !note_change(w, i, l, a, false)) {
+        if (s == TK_SIM_GLOBAL && !tk_sim_maps_changed(w, i, 1u << l, a, false)) {
             return TK_SIM_FAULT;
         }
+        memcpy(p, &f, sizeof f);
     }
     return TK_SIM_NEXT;
 }
@@ -271,8 +155,12 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     if (!q) {
         return TK_SIM_FAULT;
     }
+    if (!tk_sim_maps_changed(w, i, w->alive, to[0], true)) {
+        return TK_SIM_FAULT;
+    }
     memcpy(q, p, TK_SIM_MAP_BYTES);
-    return note_change(w, i, 0, to[0], true) ? flow : TK_SIM_FAULT;
+    fence(w, w->alive);
+    return flow;
 }
 TK_SIM_BIND_ONE(map_copy, run_copy)
 

@@ -134,13 +134,22 @@ void tk_sim_flags_fenced(struct tk_sim_shadow *s, uint32_t thread, tk_sim_past *
     }
 }
 
+const tk_sim_sources *tk_sim_flags_fenced_sources(const struct tk_sim_shadow *s, uint32_t thread) {
+    return s->fenced && s->fenced[thread] ? &s->flags.at[s->fenced[thread] - 1].past.source : NULL;
+}
+
+tk_sim_sources *tk_sim_flags_seen_sources(struct tk_sim_shadow *s, uint32_t thread) {
+    make_fences(s);
+    return &s->seen[thread].source;
+}
+
 void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes) {
     struct tk_sim_shadow *s = w->cluster->shadow;
     make_fences(s);
     TK_SIM_EACH(l, lanes) {
         uint32_t thread = tk_sim_member(w, l);
         tk_sim_past *seen = &s->seen[thread];
-        if (seen->valid || seen->agent.n) {
+        if (seen->valid || seen->agent.n || seen->source.n) {
             tk_sim_order_join(s, tk_sim_order_own_row(s, thread), seen);
             tk_sim_order_clear(seen);
         }
@@ -243,7 +252,11 @@ void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lan
     bool starts = shared && s->nblock > 1; // also what is relaxed says that the block runs
     bool leaves = access != TK_SIM_READ &&
                   (releases || starts || (s->fenced && s->fenced[tk_sim_member(w, lane)]));
+    bool acquires = both || tk_sim_has(i, TK_SIM_MOD_ACQUIRE);
     uint32_t *use[MOST_BYTES];
+    if (w->grid->maps && !shared) {
+        tk_sim_maps_flag(w, lane, p, bytes, access, acquires, releases);
+    }
     if (access == TK_SIM_WRITE) {
         take_away(w, p, bytes, shared);
     }
@@ -251,7 +264,7 @@ void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lan
         return;
     }
     if (uses_of(s, p, bytes, leaves, use) && access != TK_SIM_WRITE) {
-        acquire(s, tk_sim_member(w, lane), use, bytes, both || tk_sim_has(i, TK_SIM_MOD_ACQUIRE));
+        acquire(s, tk_sim_member(w, lane), use, bytes, acquires);
     }
     if (leaves) {
         leave(w, lane, use, bytes, access == TK_SIM_ATOMIC, releases, starts);

@@ -155,7 +155,7 @@ typedef struct tk_sim_grid {
     tk_sim_region *region; // sorted by address
     size_t nregion, last_region;
     TK_VEC(struct tk_sim_tensor *) tensors; // maps that were used, decoded
-    struct tk_sim_maps *maps;               // those that were changed (exec_tensormap.c)
+    struct tk_sim_maps *maps;               // those that were used or changed (maps.c)
 } tk_sim_grid;
 
 // ---- What executors use
@@ -427,7 +427,7 @@ typedef struct tk_sim_bulk {
     uint32_t from;          // MOVE: the source
     unsigned char *global;  // where there is no tensor
     const struct tk_sim_tensor *tensor;
-    uint64_t map;            // its address, where there is a tensor
+    uint64_t map;            // its address, where it lies in global memory that can be written
     int32_t at[5];           // coordinates in the tensor
     uint32_t barrier;        // the mbarrier's offset
     uint32_t group;          // STORE: of its thread
@@ -452,7 +452,8 @@ bool tk_sim_bulk_lasts(const tk_sim_warp *w, uint32_t lane, uint32_t most);
 // For all but the thread's `most` last groups; `reads`: only until they have read. False after a
 // fault.
 bool tk_sim_bulk_wait(tk_sim_warp *w, uint32_t lane, uint32_t most, bool reads);
-// A copy in flight that reads the tensor map at this address of global memory; NULL: there is none.
+// A copy that reads the tensor map at this address of global memory and is not done, or not waited
+// for; NULL: there is none.
 const tk_sim_inst *tk_sim_bulk_map_user(const tk_sim_grid *g, uint64_t address);
 bool tk_sim_bulk_end(tk_sim_block *b); // all its threads have ended; false after a fault
 
@@ -482,9 +483,25 @@ uint64_t tk_sim_combine(const tk_sim_inst *i, tk_sim_type t, uint64_t old, uint6
                         tk_sim_adder by);
 bool tk_sim_combines(const tk_sim_inst *i, tk_sim_type t, bool global);
 
-// Whether the warp may use the tensor map at this address of global memory: where it was changed,
-// after the fences; false after a fault (exec_tensormap.c).
-bool tk_sim_maps_known(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address);
+// ---- Tensor maps in global memory (maps.c); false: after a fault
+
+// The lanes, together, change a map as a whole; released: with the release fence in it.
+bool tk_sim_maps_changed(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes, uint64_t address,
+                         bool released);
+// A store to global memory, which has just been checked; it may be to a map. value: what it will
+// write, or NULL. The lane has waited for its copies to global memory.
+bool tk_sim_maps_stored(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address,
+                        uint32_t bytes, const void *value);
+void tk_sim_maps_waited(const tk_sim_warp *w, uint32_t lane);
+// The lane has waited for the reads of a store that uses the map; a load has told the mbarrier, who
+// waits there acquires from the point.
+void tk_sim_maps_read(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address);
+void tk_sim_maps_loaded(const tk_sim_cluster *c, const tk_sim_inst *i, uint64_t address,
+                        uint32_t mbarrier, uint32_t point);
+// fence.proxy.tensormap; and whether the lane may use the map.
+void tk_sim_maps_release(const tk_sim_warp *w, uint32_t lanes);
+void tk_sim_maps_acquired(const tk_sim_warp *w, uint32_t lane, uint64_t address);
+bool tk_sim_maps_used(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint64_t address);
 
 // ---- Clusters (cluster.c)
 

@@ -238,7 +238,9 @@ unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
     case TK_SIM_GLOBAL:
         break;
     }
-    return tk_sim_global_at(w, i, lane, address, bytes, access);
+    unsigned char *p = tk_sim_global_at(w, i, lane, address, bytes, access);
+    bool stores = p && access != TK_SIM_READ;
+    return !stores || tk_sim_maps_stored(w, i, lane, address, bytes, value) ? p : NULL;
 }
 
 // ---- Requests of warps

@@ -15,7 +15,7 @@ void tk_sim_order_forget(tk_sim_past *r) {
 
 void tk_sim_order_clear(tk_sim_past *r) {
     tk_sim_order_forget(r);
-    r->agent.n = 0;
+    r->agent.n = r->source.n = 0;
     r->started = 0;
 }
 
@@ -83,6 +83,7 @@ void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_pa
     to->all_proxied |= from->all_proxied;
     to->started |= from->started;
     join_agents(s, &to->agent, &from->agent);
+    tk_sim_sources_join(s->arena, &to->source, &from->source);
 }
 
 const tk_sim_past *tk_sim_order_row(const struct tk_sim_shadow *s, uint32_t thread) {
@@ -187,6 +188,7 @@ static void settle(struct tk_sim_shadow *s) {
             continue;
         }
         join_agents(s, &s->base, &r->agent);
+        tk_sim_sources_join(s->arena, &s->base_source, &r->source);
         if (s->proxies && r->proxies) {
             most_of(s->proxied_there, r->proxied, s->threads);
         }
@@ -230,7 +232,7 @@ void tk_sim_order_begin(struct tk_sim_shadow *s) {
     memset(s->last_proxied, 0, s->nblock * sizeof *s->last_proxied);
     memset(s->reach, 0, (size_t)s->nwarp * s->nblock * sizeof *s->reach);
     s->reaches.n = s->beyond_there.n = s->home.n = 0;
-    s->base.n = s->bulk.n = s->copiers = 0;
+    s->base.n = s->base_source.n = s->bulk.n = s->copiers = 0;
     memset(s->copier, 0, s->threads * sizeof *s->copier);
     for (uint32_t t = 0; t < s->threads; t++) {
         s->started[t] = 1u << t / (s->threads / s->nblock);
@@ -262,7 +264,7 @@ void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point)
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t warp = w->number;
     const tk_sim_past *p = tk_sim_order_point(s, point);
-    if (!lanes || !(p->valid || p->agent.n || p->started)) {
+    if (!lanes || !(p->valid || p->agent.n || p->source.n || p->started)) {
         return;
     }
     see_started(s, warp, lanes, p->started);

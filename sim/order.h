@@ -30,6 +30,13 @@ typedef struct tk_sim_agent {
 
 typedef TK_VEC(tk_sim_agent) tk_sim_agents; // those beyond the end: 0
 
+// How far the clock of a source of a tensor map is known, and how far that lies behind a release.
+typedef struct tk_sim_source_known {
+    uint32_t number, known, released;
+} tk_sim_source_known;
+
+typedef TK_VEC(tk_sim_source_known) tk_sim_sources; // by number; those that are not there: 0
+
 typedef TK_VEC(uint32_t) tk_sim_clocks; // those beyond the end: 0
 
 // A warp that has written to the memory of another block than its own.
@@ -38,15 +45,16 @@ typedef struct tk_sim_reach {
 } tk_sim_reach;
 
 typedef struct tk_sim_past {
-    uint32_t *known;      // [threads]; NULL: not made yet
-    uint32_t *proxied;    // [threads]: of what they did in their own block's memory, what lies
-                          // behind a fence; NULL: not made yet
-    tk_sim_clocks beyond; // [reach][lane]: likewise, of what they did in that of another block
-    tk_sim_agents agent;  // counts beside what `valid` says
-    bool valid;           // `known` is of this epoch; else nothing is known
-    bool proxies;         // `proxied` is, likewise
-    uint32_t all_proxied; // blocks in whose memory all of earlier epochs lies behind a fence
-    uint32_t started;     // blocks, by rank; of rows of threads: see tk_sim_shadow
+    uint32_t *known;       // [threads]; NULL: not made yet
+    uint32_t *proxied;     // [threads]: of what they did in their own block's memory, what lies
+                           // behind a fence; NULL: not made yet
+    tk_sim_clocks beyond;  // [reach][lane]: likewise, of what they did in that of another block
+    tk_sim_agents agent;   // counts beside what `valid` says
+    tk_sim_sources source; // likewise
+    bool valid;            // `known` is of this epoch; else nothing is known
+    bool proxies;          // `proxied` is, likewise
+    uint32_t all_proxied;  // blocks in whose memory all of earlier epochs lies behind a fence
+    uint32_t started;      // blocks, by rank; of rows of threads: see tk_sim_shadow
 } tk_sim_past;
 
 typedef struct tk_sim_flag {
@@ -78,8 +86,9 @@ struct tk_sim_shadow {
     TK_VEC(uint32_t) bulk; // [mbarrier]: the clock of agent 2 * mbarrier
     uint32_t *copier;      // [threads]: agent of its copies, an odd number; 0: it has none
     uint32_t copiers;
-    tk_sim_agents base; // what all know of the agents since the last meeting
-    uint32_t *started;  // [threads]: blocks that it knows to run, by rank
+    tk_sim_agents base;         // what all know of the agents since the last meeting
+    tk_sim_sources base_source; // likewise of sources
+    uint32_t *started;          // [threads]: blocks that it knows to run, by rank
     // Proxies.
     uint32_t *reach; // [warp][block]: the index of the pair + 1; 0: it has none
     TK_VEC(tk_sim_reach) reaches;
@@ -138,5 +147,15 @@ void tk_sim_flags_seen(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes,
                        const tk_sim_past *past);
 // What was before the thread's last fence, added to a row.
 void tk_sim_flags_fenced(struct tk_sim_shadow *s, uint32_t thread, tk_sim_past *to);
+// The same of sources alone: before the last fence (NULL: there is none), and found.
+const tk_sim_sources *tk_sim_flags_fenced_sources(const struct tk_sim_shadow *s, uint32_t thread);
+tk_sim_sources *tk_sim_flags_seen_sources(struct tk_sim_shadow *s, uint32_t thread);
+
+// ---- maps.c
+
+void tk_sim_sources_join(tk_arena *arena, tk_sim_sources *to, const tk_sim_sources *from);
+// A strong access of global memory: the sources that are handed over by it, and found.
+void tk_sim_maps_flag(const tk_sim_warp *w, uint32_t lane, const unsigned char *p, uint32_t bytes,
+                      tk_sim_access access, bool acquires, bool releases);
 
 #endif

@@ -245,6 +245,7 @@ struct tk_sim_program {
     TK_VEC(tk_sim_reloc) relocs;
     TK_VEC(tk_sim_loc) locs;            // 0 is none
     TK_VEC(const char *) files;         // by .file's number; NULL where there is none
+    bool tensors;                       // it copies by tensor maps, or changes some
     bool flags;                         // its fences count: strong accesses, relaxed arrivals
     bool warpgroups;                    // it has instructions of warpgroups
     uint64_t global_bytes, const_bytes; // of all variables of a space

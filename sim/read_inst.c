@@ -596,6 +596,9 @@ static void check_target(tk_sim_reader *r, const written *x) {
         tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90a", x->name);
     }
     r->program->warpgroups = r->program->warpgroups || is;
+    r->program->tensors = r->program->tensors || strncmp(x->name, "tensormap.", 10) == 0 ||
+                          strstr(x->name, "async.bulk.tensor") ||
+                          strstr(x->name, "async.bulk.prefetch.tensor");
 }
 
 // Polling an mbarrier changes nothing; nor does what is only of a warp.

@@ -127,6 +127,12 @@ const char *tk_sim_tensor_map_encode(tk_arena *arena, void *map, const tk_sim_ma
 
 // ---- Decoding
 
+bool tk_sim_tensor_begins(const unsigned char *map) {
+    uint64_t magic;
+    memcpy(&magic, map, sizeof magic);
+    return magic == MAGIC;
+}
+
 const char *tk_sim_tensor_decode(tk_arena *arena, const void *map, tk_sim_tensor *out) {
     tk_sim_map_fields f;
     memcpy(&f, map, sizeof f);

@@ -16,6 +16,12 @@ typedef struct tk_sim_map_fields {
     uint8_t type, rank, interleave, swizzle, l2, fill;
 } tk_sim_map_fields;
 
+enum {
+    TK_SIM_MAP_ALIGN = 64,
+    TK_SIM_MAP_BEGIN = 8 // bytes by which maps are known
+};
+bool tk_sim_tensor_begins(const unsigned char *map);
+
 typedef struct tk_sim_tensor {
     unsigned char raw[TK_SIM_MAP_BYTES]; // what it was decoded from
     uint64_t address;

@@ -165,46 +165,8 @@ static void two_maps(sim_env *e) {
     "mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 256;\n"                                        \
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "                 \
     "[%r1], [" map ", {0, 0}], [%r3];\n"
-#define GIVE_BACK                                                                                  \
-    "fence.proxy.async; cp.async.bulk.tensor.2d.global.shared::cta.bulk_group "                    \
-    "[%base, {0, 4}], [%r1]; cp.async.bulk.commit_group;\n"
 #define WAIT "W: mbarrier.try_wait.parity.shared.b64 %p3, [%r3], 0; @!%p3 bra W;\n"
 #define MAPS BEGIN "add.u64 %d4, %base, 512; add.u64 %d5, %base, 12288; setp.eq.u32 %p2, %t, 1;\n"
-
-// A copy in flight reads its map.
-Test(sim_proxies, maps_in_use) {
-    static const struct {
-        const char *text, *id;
-    } rows[] = {
-        {MAPS "bar.warp.sync -1; @!%p1 bra END;\n" USE("%base") WAIT CHANGE("%base"), NULL},
-        {MAPS "bar.warp.sync -1; @!%p1 bra END;\n" USE("%base") CHANGE("%d4") WAIT, NULL},
-        {MAPS "bar.warp.sync -1; @!%p1 bra END;\n" USE("%base") CHANGE("%base") WAIT, "race"},
-        {MAPS "@!%p1 bra END;\n" USE("%base")
-             WAIT GIVE_BACK CHANGE("%base") "cp.async.bulk.wait_group 0;",
-         "race"},
-        {MAPS "@!%p1 bra END;\n" USE("%base") WAIT GIVE_BACK
-         "cp.async.bulk.wait_group.read 0;\n" CHANGE("%base"),
-         NULL},
-    };
-    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
-        sim_env *f = sim_open();
-        const char *text = tk_format(&f->arena, "%s\nEND:", rows[k].text);
-        unsigned caught = 0;
-        for (uint64_t seed = 0; seed < 20; seed++) {
-            sim_env *e = sim_open();
-            e->launch.seed = seed;
-            two_maps(e);
-            cr_assert(sim_read(e, sim_body(e, SHARED, text)), "%s", e->error.text);
-            bool ok = sim_launch(e, 1, 32);
-            caught += !ok;
-            cr_expect(ok || (rows[k].id && strcmp(e->result.fault.id, rows[k].id) == 0),
-                      "row %u: %s", k, sim_fault(e));
-            sim_close(e);
-        }
-        cr_expect_eq(caught > 0, rows[k].id != NULL, "row %u: %u seeds", k, caught);
-        sim_close(f);
-    }
-}
 
 // Lane 0 uses a map that it has changed and released; who acquires it, and what is between.
 Test(sim_proxies, maps_acquired_by_others) {
