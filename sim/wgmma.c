@@ -165,11 +165,29 @@ static bool chains(const struct tk_sim_wgmma *s, const tk_sim_inst *i, unsigned 
     return ok;
 }
 
+// A is read while the accumulator is written, and nothing orders the two.
+static bool apart(tk_sim_warp *w, const tk_sim_inst *i) {
+    const tk_sim_arg *d = tk_sim_operand(i, 0), *a = tk_sim_operand(i, 1);
+    const unsigned na = tk_sim_wgmma_in_registers(i) ? 4 : 0;
+    for (unsigned k = 0; k < na * tk_sim_count_of(i, 0); k++) {
+        if (a[k % 4].slot == d[k / 4].slot) {
+            tk_sim_fail(w, i, 0, "wgmma-registers",
+                        "a register of A is one of the accumulator, too: A is read while that is "
+                        "written");
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool take_registers(tk_sim_warp *w, const tk_sim_inst *i) {
     struct tk_sim_wgmma *s = w->wgmma;
     const tk_sim_arg *d = tk_sim_operand(i, 0), *a = tk_sim_operand(i, 1);
     unsigned nd = tk_sim_count_of(i, 0), na = tk_sim_wgmma_in_registers(i) ? 4 : 0;
     bool touched = !s->fenced;
+    if (!apart(w, i)) {
+        return false;
+    }
     for (unsigned r = 0; r < nd + na; r++) {
         uint32_t slot = r < nd ? d[r].slot : a[r - nd].slot;
         if (r < nd ? !chains(s, i, r, slot) : s->adding[slot] != 0) {

@@ -86,6 +86,10 @@ Test(sim_wgmma_faults, registers) {
     // The sums as operand A.
     fault(FILL SEEN FENCE MMA TO(SECOND) "{" FIRST "}, %d3, 0, 1, 1, 0;\n" COMMIT WAIT(0),
           "wgmma-registers", "in flight");
+    fault(FILL SEEN FENCE TO(FIRST) "{" FIRST "}, %d3, 0, 1, 1, 0;\n" COMMIT WAIT(0),
+          "wgmma-registers", "one of the accumulator");
+    fault(FILL SEEN FENCE TO(FIRST) "{%r4, %r5, %r6, %f2}, %d3, 0, 1, 1, 0;\n" COMMIT WAIT(0),
+          "wgmma-registers", "one of the accumulator");
     fault(FILL MOVE_A SEEN FENCE MMA_A TO("%r4, %r5, %r6, %r7") "%d2, " TAIL COMMIT WAIT(0),
           "wgmma-registers", "in flight");
 }
