@@ -111,6 +111,7 @@ static tk_sim_flow setp_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
 tk_sim_exec *tk_sim_bind_setp(const tk_sim_inst *i) {
     tk_sim_type t = (tk_sim_type)i->type[0];
     bool pair = half_of(t) != t, two = tk_sim_count_of(i, 0) == 2;
+    two = two && (pair || i->arg[1].kind != TK_SIM_ARG_SINK);
     return compares(i, t) &&
                    (pair ? two : !two || tk_sim_types[t].bits > 16 || tk_sim_types[t].kind != 'f')
                ? setp_any

@@ -282,8 +282,9 @@ static tk_sim_space named_space(const tk_sim_inst *i) {
     return tk_sim_has(i, TK_SIM_MOD_GLOBAL)  ? TK_SIM_GLOBAL
            : tk_sim_has(i, TK_SIM_MOD_LOCAL) ? TK_SIM_LOCAL
            : tk_sim_has(i, TK_SIM_MOD_CONST) ? TK_SIM_CONST
-           : tk_sim_has(i, TK_SIM_MOD_PARAM) ? TK_SIM_PARAM
-                                             : TK_SIM_SHARED;
+           : tk_sim_has(i, TK_SIM_MOD_PARAM) || tk_sim_has(i, TK_SIM_MOD_PARAM_ENTRY)
+               ? TK_SIM_PARAM
+               : TK_SIM_SHARED;
 }
 
 static tk_sim_flow cvta_any(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
@@ -324,7 +325,7 @@ TK_SIM_BIND_ONE(mov, mov_any)
 
 static unsigned parts(const tk_sim_inst *i, unsigned operand) {
     unsigned bits = tk_sim_types[i->type[0]].bits, n = tk_sim_count_of(i, operand);
-    return (n == 2 || n == 4) && bits / n >= 8 ? bits / n : 0;
+    return (n == 1 || n == 2 || n == 4) && bits / n >= 8 ? bits / n : 0;
 }
 
 // {a, b}: a is the low part.

@@ -214,6 +214,4 @@ static tk_sim_flow run_wait(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
     }
     return flow;
 }
-tk_sim_exec *tk_sim_bind_wgmma_wait(const tk_sim_inst *i) {
-    return i->arg[0].kind == TK_SIM_ARG_CONST ? run_wait : NULL;
-}
+TK_SIM_BIND_ONE(wgmma_wait, run_wait)

@@ -53,9 +53,13 @@ static void make_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     c->nblock = g->cluster[0] * g->cluster[1] * g->cluster[2];
     c->nwarp = nwarp * c->nblock;
     c->stride = (g->shared_bytes + SHARED_ALIGN) / SHARED_ALIGN * SHARED_ALIGN;
+    if (g->program->reserved) {
+        g->reserved = c->stride;
+        c->stride += TK_SIM_SHARED_BASE;
+    }
     uint32_t bytes = c->stride * c->nblock;
     c->shared = tk_alloc(g->arena, bytes);
-    c->shadow = tk_sim_shadow_make(g->arena, bytes, c->nwarp, c->nblock);
+    c->shadow = tk_sim_shadow_make(g->arena, bytes, c->nwarp, c->nblock, g->reserved);
     c->bulk = tk_sim_bulk_make(g->arena, c->nwarp);
     c->async = tk_sim_async_make(g->arena, bytes, c->nwarp);
     c->block = TK_NEW_ARRAY(g->arena, tk_sim_block, c->nblock);
@@ -345,16 +349,11 @@ bool tk_sim_grow(tk_sim_grid *g) {
     return true;
 }
 
-void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
-                tk_sim_result *result) {
-    tk_sim_grid *g = TK_NEW(arena, tk_sim_grid);
-    memset(result, 0, sizeof *result);
-    g->arena = arena;
-    g->program = p;
-    g->entry = find_entry(p, l->entry);
-    g->launch = l;
-    g->result = result;
-    g->random = l->seed;
+static void run_launch(tk_sim_grid *g) {
+    tk_arena *arena = g->arena;
+    const tk_sim_program *p = g->program;
+    const tk_sim_launch *l = g->launch;
+    tk_sim_result *result = g->result;
     const char *problem = launch_problem(g);
     if (problem) {
         result->fault.id = "launch";
@@ -392,4 +391,20 @@ void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l
     tk_sim_run_grid(g);
     result->printed = tk_buf_text(&g->printed);
     result->nprinted = g->printed.n;
+}
+
+void tk_sim_run(tk_arena *arena, const tk_sim_program *p, const tk_sim_launch *l,
+                tk_sim_result *result) {
+    tk_sim_grid *g = TK_NEW(arena, tk_sim_grid);
+    memset(result, 0, sizeof *result);
+    g->arena = arena;
+    g->program = p;
+    g->entry = find_entry(p, l->entry);
+    g->launch = l;
+    g->result = result;
+    g->random = l->seed;
+    run_launch(g);
+    if (result->fault.id && !result->fault.at.ptx_line) { // of no instruction: of the kernel
+        result->fault.at = tk_sim_entry_place(p, g->entry);
+    }
 }

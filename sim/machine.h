@@ -139,6 +139,7 @@ typedef struct tk_sim_grid {
     uint64_t clock;      // instructions of warps so far
     uint64_t random;     // state of the schedule
     uint32_t shared_bytes, local_bytes, local_stride;
+    uint32_t reserved; // offset in a block of what lies below its shared memory; 0: it is not used
     tk_buf printed;
     unsigned char *params;
     uint32_t extent[3], cluster[3]; // blocks of the grid and of a cluster
@@ -270,9 +271,9 @@ static inline uint32_t tk_sim_point_of_mbarrier(const tk_sim_cluster *c, uint32_
     return c->nblock * TK_SIM_BARRIERS + 2 + 2 * index + (phase & 1);
 }
 
-// bytes: of a cluster.
+// bytes: of a cluster; reserved: of the grid.
 struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
-                                         uint32_t nblock);
+                                         uint32_t nblock, uint32_t reserved);
 void tk_sim_shadow_begin(struct tk_sim_shadow *s); // of a cluster
 // False after a fault. Where w->begins says so, a copy begins that will do this access: it is
 // checked, and tk_sim_shadow_copy, or a wait, says when it is done.

@@ -162,8 +162,12 @@ static unsigned char *inside(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane
 static unsigned char *shared_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                                 const tk_sim_block *of, uint64_t address, uint32_t bytes,
                                 tk_sim_access access, const void *value) {
-    unsigned char *p = inside(w, i, lane, "shared", of->shared, TK_SIM_SHARED_BASE,
-                              w->grid->shared_bytes, address, bytes, access);
+    const uint32_t reserved = w->grid->reserved;
+    const bool below = reserved && address >= TK_SIM_RESERVED_BASE && address < TK_SIM_SHARED_BASE;
+    unsigned char *p = below ? inside(w, i, lane, "reserved shared", of->shared + reserved, 0,
+                                      TK_SIM_SHARED_BASE, address, bytes, access)
+                             : inside(w, i, lane, "shared", of->shared, TK_SIM_SHARED_BASE,
+                                      w->grid->shared_bytes, address, bytes, access);
     if (!p) {
         return NULL;
     }

@@ -71,6 +71,7 @@ struct tk_sim_shadow {
     tk_arena *arena;
     uint32_t nword, nwarp, threads, nblock;
     uint32_t stride;       // from one block's memory to the next one's
+    uint32_t reserved;     // from there on in a block's memory all is written; 0: nothing is
     uint64_t epoch, first; // now; of this cluster
     // Memory: shadow.c.
     struct tk_sim_cell *word; // [nword]

@@ -132,7 +132,7 @@ const tk_sim_row *tk_sim_rows(size_t *n);
 // ---- Registers that are filled before a block runs
 
 typedef enum tk_sim_special {
-#define TK_SIM_SPECIAL(ID, NAME, BYTES) TK_SIM_SPECIAL_##ID,
+#define TK_SIM_SPECIAL(ID, NAME, BYTES, SM) TK_SIM_SPECIAL_##ID,
 #include "sim/specials.def"
     TK_SIM_SPECIAL_COUNT
 } tk_sim_special;
@@ -190,6 +190,7 @@ typedef struct tk_sim_reloc {
 // all functions and, behind them, for those of its entry.
 typedef struct tk_sim_entry {
     const char *name;
+    uint32_t line; // of the PTX
     TK_VEC(tk_sim_param) params;
     uint32_t param_bytes;
     uint32_t first, ninst; // of the program's code
@@ -247,6 +248,7 @@ struct tk_sim_program {
     TK_VEC(const char *) files;         // by .file's number; NULL where there is none
     bool tensors;                       // it copies by tensor maps, or changes some
     bool flags;                         // its fences count: strong accesses, relaxed arrivals
+    bool reserved;                      // it reads where libraries have shared memory
     bool warpgroups;                    // it has instructions of warpgroups
     uint64_t global_bytes, const_bytes; // of all variables of a space
     uint32_t shared_bytes;              // from address TK_SIM_SHARED_BASE on
@@ -256,15 +258,20 @@ tk_sim_exec tk_sim_exec_call; // of the instructions that call something
 tk_sim_exec tk_sim_exec_past; // of those behind a body
 
 tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i);
+// Where the entry begins, as the first line of its code says; NULL: the module.
+tk_sim_place tk_sim_entry_place(const tk_sim_program *p, const tk_sim_entry *e);
 
 // Addresses. Shared memory begins above 0, so that a null address is out of bounds. A generic
 // address of a space other than global is its window plus the address in that space. Addresses of
 // shared memory from TK_SIM_CLUSTER_STEP on are those of blocks of the cluster, by their ranks; the
 // ones below it are a block's own.
-#define TK_SIM_SHARED_BASE   1024u
-#define TK_SIM_LOCAL_BASE    1024u
-#define TK_SIM_WINDOW(space) ((uint64_t)(space) << 60)
-#define TK_SIM_CONST_BASE    65536u
-#define TK_SIM_CLUSTER_STEP  (1u << 24)
+#define TK_SIM_SHARED_BASE 1024u
+// Below it lies what is the system's, and at the end of that what is for libraries.
+#define TK_SIM_RESERVED_BYTES 288u
+#define TK_SIM_RESERVED_BASE  (TK_SIM_SHARED_BASE - TK_SIM_RESERVED_BYTES)
+#define TK_SIM_LOCAL_BASE     1024u
+#define TK_SIM_WINDOW(space)  ((uint64_t)(space) << 60)
+#define TK_SIM_CONST_BASE     65536u
+#define TK_SIM_CLUSTER_STEP   (1u << 24)
 
 #endif

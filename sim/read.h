@@ -47,18 +47,26 @@ typedef enum tk_sim_symbol_kind {
     TK_SIM_SYMBOL_NUMBERED // see read_names.c
 } tk_sim_symbol_kind;
 
+typedef enum tk_sim_role { // of a variable of a thread's own memory
+    TK_SIM_ROLE_NONE,
+    TK_SIM_ROLE_CALL,  // a parameter that a call hands over
+    TK_SIM_ROLE_INPUT, // of this function
+    TK_SIM_ROLE_OUTPUT
+} tk_sim_role;
+
 typedef struct tk_sim_symbol {
     const char *name;               // interned
     struct tk_sim_symbol *shadowed; // with the same name, of an outer scope
     struct tk_sim_symbol *next;     // of the same scope
     tk_sim_symbol_kind kind;
     tk_sim_type type;
-    uint32_t depth; // of its scope
-    uint32_t value; // slot, offset, index of a variable, function or instruction; RANGE: how many
-    uint32_t bytes; // LOCAL
-    uint32_t least; // RANGE: the smallest number of such a name that is declared beside it
-    uint8_t digits; // REG: of a range's number, at the name's end; 0: of none
-    bool placed;    // REG: has a slot; TARGETS: a brx.idx has them; ENTRY: is defined
+    uint32_t depth;   // of its scope
+    uint32_t value;   // slot, offset, index of a variable, function or instruction; RANGE: how many
+    uint32_t bytes;   // LOCAL
+    tk_sim_role role; // LOCAL
+    uint32_t least;   // RANGE: the smallest number of such a name that is declared beside it
+    uint8_t digits;   // REG: of a range's number, at the name's end; 0: of none
+    bool placed;      // REG: has a slot; TARGETS: a brx.idx has them; ENTRY: is defined
     const char **labels; // TARGETS: [value]
 } tk_sim_symbol;
 
@@ -182,7 +190,7 @@ uint64_t tk_sim_declared_align(const tk_sim_declared *d);
 // Places `n` bytes in what a space has so far.
 uint64_t tk_sim_put_behind(uint64_t *used, uint64_t n, uint64_t align);
 void tk_sim_read_variables(tk_sim_reader *r, tk_sim_space space, bool external); // of one statement
-void tk_sim_read_locals(tk_sim_reader *r);
+void tk_sim_read_locals(tk_sim_reader *r, tk_sim_role role);
 
 // ---- read_operands.c
 // groups: a parenthesis opens a list of a call, not a constant expression. How many there are, up
@@ -193,11 +201,30 @@ unsigned tk_sim_read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool gro
 // Reads one instruction, from its mnemonic to the semicolon, into the entry.
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
 
+// ---- read_target.c
+unsigned long tk_sim_target(const tk_sim_reader *r); // the number of the module's; 0: it has none
+// The special register of this name, COUNT: there is none; *bytes: 0 for a predicate. What is wrong
+// with it, else NULL.
+const char *tk_sim_find_special(tk_sim_reader *r, tk_sim_inst *i, const char *name,
+                                tk_sim_special *out, unsigned *bytes);
+bool tk_sim_special_fits(const tk_sim_inst *i, tk_sim_special which, unsigned bytes, unsigned bits);
+// What only later ones have: NULL, or what is wrong with the form; refuses by name, and notes what
+// the program has.
+const char *tk_sim_target_problem(const tk_sim_reader *r, const tk_sim_inst *i);
+void tk_sim_check_target(tk_sim_reader *r, const char *name, uint32_t line);
+
 // ---- read_forms.c
 // Whether a register of type `has` may be the operand at `place`, of type `type`. bits_only: it has
 // no type of the instruction.
 bool tk_sim_register_fits(const tk_sim_inst *i, unsigned place, tk_sim_type has, tk_sim_type type,
                           bool bits_only);
+bool tk_sim_list_fits(const tk_sim_inst *i);
+bool tk_sim_truth_fits(const tk_sim_inst *i);
+// What is wrong with a variable of a thread's own memory as its address; NULL: nothing.
+const char *tk_sim_role_problem(const tk_sim_inst *i, tk_sim_role role);
+bool tk_sim_converts(const tk_sim_inst *i, tk_sim_space variable);
+bool tk_sim_float_fits(const tk_sim_inst *i, unsigned place, const tk_sim_number *x,
+                       bool bits_only); // a number, there
 // What is wrong with the words and operands of an instruction that fits this row; NULL: nothing.
 const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
                                 const tk_sim_inst *i);
@@ -209,7 +236,8 @@ bool tk_sim_unsupported(const char *mnemonic);
 
 // ---- read_ranges.c
 // A number among the operands that the instruction does not take; NULL: none.
-const char *tk_sim_range_problem(tk_arena *arena, const tk_sim_inst *i);
+// numbers: as they are written, by argument.
+const char *tk_sim_range_problem(tk_arena *arena, const tk_sim_inst *i, const int64_t *numbers);
 
 // ---- read_link.c
 void tk_sim_link(tk_sim_reader *r); // what is known only once the module is read

@@ -16,6 +16,30 @@ static bool takes_words(const tk_sim_inst *i, unsigned place) {
            begins(i, "tensormap.replace.") || (begins(i, "shfl.") && place != 4);
 }
 
+// Whether a number may be written as a float where bits are needed; and where the instruction's
+// type says so.
+bool tk_sim_float_fits(const tk_sim_inst *i, unsigned place, const tk_sim_number *x,
+                       bool bits_only) {
+    const bool single = begins(i, "cvt.rna.") && strstr(i->name, ".tf32."); // by its bits
+    const bool map = begins(i, "tensormap.") && !begins(i, "tensormap.replace.tile.rank");
+    const bool words = takes_words(i, place) && !map;
+    return (!single || x->pattern == 4) && (words || !(bits_only || begins(i, "redux.")));
+}
+
+// Whether a list may have numbers.
+bool tk_sim_list_fits(const tk_sim_inst *i) {
+    return !i->ntype || i->type[0] != TK_SIM_F16X2 || !(begins(i, "atom.") || begins(i, "red."));
+}
+
+// Whether a predicate may be written as a number.
+bool tk_sim_truth_fits(const tk_sim_inst *i) {
+    bool brain = false;
+    for (unsigned k = 0; k < i->ntype; k++) {
+        brain = brain || i->type[k] == TK_SIM_BF16 || i->type[k] == TK_SIM_BF16X2;
+    }
+    return !brain || !(begins(i, "set.") || begins(i, "setp."));
+}
+
 // Registers of .b go with all types, and of the others u with s. A float register goes with its own
 // type, and where the operand is of .b; with none where the operand has no type of the instruction,
 // or is an integer though the instruction says .b. f16x2 counts as bits where u and s do. So ptxas
@@ -27,7 +51,8 @@ bool tk_sim_register_fits(const tk_sim_inst *i, unsigned place, tk_sim_type has,
     const bool wide = begins(i, "mul.") || begins(i, "mad.") || begins(i, "cvt.");
     if (kind == 'b' || takes_words(i, place) ||
         (has == TK_SIM_F16X2 && begins(i, "dp") && (place == 1 || place == 2)) ||
-        (kind != 'f' && begins(i, "set.") && place == 0 && type == TK_SIM_BF16)) {
+        (kind != 'f' && begins(i, "set.") && place == 0 && type == TK_SIM_BF16) ||
+        (begins(i, "set.") && place == 0 && type == TK_SIM_BF16X2)) {
         return true;
     }
     if ((bits_only && !wide) || integers) {
@@ -68,6 +93,20 @@ static const char *width_problem(const tk_sim_inst *i) {
     for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++) {
         wide = wide && strstr(i->name, narrow[k]) == NULL;
     }
+    const bool matrix = begins(i, "ldmatrix") || begins(i, "stmatrix");
+    const bool map = begins(i, "prefetch.") && strstr(i->name, "tensormap");
+    const bool named = strstr(i->name, ".shared");
+    const bool word = map || (matrix && !named) || // the first one may not have 16 bits
+                      (begins(i, "cp.async.mbarrier") && !named) || begins(i, "st.async") ||
+                      begins(i, "red.async") || begins(i, "createpolicy.") ||
+                      begins(i, "tensormap.replace.");
+    bool first = true;
+    for (uint32_t k = 0; word && first && k < i->narg; k++) {
+        first = i->arg[k].kind != TK_SIM_ARG_ADDRESS;
+        if (!first && i->arg[k].bytes < 4) {
+            return "an address of this space has 32 or 64 bits";
+        }
+    }
     for (uint32_t k = 0; wide && k < i->narg; k++) {
         if (i->arg[k].kind == TK_SIM_ARG_ADDRESS && i->arg[k].bytes < 8) {
             return "an address of this space has 64 bits";
@@ -97,6 +136,27 @@ static bool of_space(tk_sim_space variable, tk_sim_space named) {
                : variable == named;
 }
 
+const char *tk_sim_role_problem(const tk_sim_inst *i, tk_sim_role role) {
+    const bool param = tk_sim_has(i, TK_SIM_MOD_PARAM) || tk_sim_has(i, TK_SIM_MOD_PARAM_ENTRY) ||
+                       tk_sim_has(i, TK_SIM_MOD_PARAM_FUNC);
+    return param != (role != TK_SIM_ROLE_NONE) ? "the variable is of another space"
+           : role == TK_SIM_ROLE_INPUT && begins(i, "st.")
+               ? "nothing is written to a function's parameter"
+           : role == TK_SIM_ROLE_OUTPUT && begins(i, "ld.") ? "a function's result is not read"
+                                                            : NULL;
+}
+
+// Of what is an operand by its address: a conversion to a generic address names its space.
+bool tk_sim_converts(const tk_sim_inst *i, tk_sim_space variable) {
+    const bool block = begins(i, "mapa.") || begins(i, "getctarank.");
+    tk_sim_space named = block ? TK_SIM_SHARED : TK_SIM_GENERIC;
+    for (const char *s = strchr(i->name, '.'); s && begins(i, "cvta."); s = strchr(s + 1, '.')) {
+        const tk_sim_space x = space_of_word(s + 1, strcspn(s + 1, "."));
+        named = x != TK_SIM_GENERIC ? x : named;
+    }
+    return named == TK_SIM_GENERIC || tk_sim_has(i, TK_SIM_MOD_TO) || variable == named;
+}
+
 // A variable by its name is of the space that the instruction names for this address: the n-th
 // space for the n-th address, the last one for what comes after it. mbarriers are in shared memory.
 static const char *space_problem(const tk_sim_inst *i) {
@@ -121,6 +181,10 @@ static const char *space_problem(const tk_sim_inst *i) {
             !of_space((tk_sim_space)a->space, tells ? TK_SIM_SHARED : named)) {
             return "the variable is of another space";
         }
+        if (begins(i, "cp.async.bulk.prefetch.tensor") &&
+            (a->space == TK_SIM_SHARED || a->space == TK_SIM_LOCAL)) {
+            return "the variable is of another space";
+        }
         if (a->space != TK_SIM_GENERIC && begins(i, "prefetchu.")) {
             return "an address in a register is needed";
         }
@@ -132,45 +196,6 @@ static const char *space_problem(const tk_sim_inst *i) {
     return NULL;
 }
 
-static unsigned long target_of(const tk_sim_reader *r) {
-    const char *target = r->program->target;
-    return target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
-}
-
-static bool has_type(const tk_sim_inst *i, tk_sim_type a, tk_sim_type b) {
-    bool has = false;
-    for (unsigned k = 0; k < i->ntype; k++) {
-        has = has || i->type[k] == a || i->type[k] == b;
-    }
-    return has;
-}
-
-// The first architecture with what an instruction says of types, orders and scopes; 0: all have it.
-static unsigned first_target(const tk_sim_inst *i) {
-    const bool bf16 = has_type(i, TK_SIM_BF16, TK_SIM_BF16X2);
-    const bool atomic = i->klass == TK_SIM_CLASS_ATOMIC;
-    const bool vector = tk_sim_has(i, TK_SIM_MOD_V2) || tk_sim_has(i, TK_SIM_MOD_V4) ||
-                        tk_sim_has(i, TK_SIM_MOD_V8);
-    const bool sum = begins(i, "add.") || begins(i, "sub.") || begins(i, "mul.");
-    const bool pairs = has_type(i, TK_SIM_U16X2, TK_SIM_S16X2);
-    const bool plain = begins(i, "cvt.f32.bf16") || begins(i, "cvt.ftz.f32.bf16");
-    const bool from_f32 = i->ntype > 1 && i->type[1] == TK_SIM_F32;
-    const bool converts = begins(i, "cvt.") && bf16 && !plain && !from_f32;
-    if (tk_sim_has(i, TK_SIM_MOD_CLUSTER) || (atomic && (vector || bf16)) || converts || pairs ||
-        (bf16 && (sum || begins(i, "set") || begins(i, "tanh.") || begins(i, "ex2."))) ||
-        (begins(i, "mbarrier.") && tk_sim_has(i, TK_SIM_MOD_RELAXED))) {
-        return 90;
-    }
-    return tk_sim_has(i, TK_SIM_MOD_XORSIGN) ? 86 : 0;
-}
-
-static const char *target_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
-    const unsigned first = first_target(i);
-    return target_of(r) >= first ? NULL
-           : first == 90         ? "this form needs .target sm_90"
-                                 : "this form needs .target sm_86";
-}
-
 // More than 16 bytes at once are of later architectures.
 static const char *vector_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
     const bool load = begins(i, "ld."), store = begins(i, "st.");
@@ -178,8 +203,8 @@ static const char *vector_problem(const tk_sim_reader *r, const tk_sim_inst *i) 
         return NULL;
     }
     const unsigned bits = tk_sim_count_of(i, load ? 0 : 1) * tk_sim_types[i->type[0]].bits;
-    return bits > 128 && target_of(r) < 100 ? "more than 16 bytes at once need .target sm_100"
-                                            : NULL;
+    return bits > 128 && tk_sim_target(r) < 100 ? "more than 16 bytes at once need .target sm_100"
+                                                : NULL;
 }
 
 // PTX has .sat between integers only where a value may not fit, and .ftz with f32.
@@ -261,6 +286,9 @@ static bool matrix_takes(const tk_sim_inst *i, unsigned operand, const tk_sim_ty
     }
     const tk_sim_type of = (tk_sim_type)i->type[sum ? 0 : operand];
     const bool pairs = t == &tk_sim_types[TK_SIM_F16X2];
+    if (mma && !sum && strstr(i->name, ".m8n8k16.")) {
+        return t->kind != 'f';
+    }
     switch (sum || !mma ? tk_sim_types[of].kind : 'b') {
     case 's':
     case 'u':
@@ -283,7 +311,7 @@ static const char *types_problem(const tk_sim_inst *i, unsigned operand) {
     for (unsigned k = 0; k < n; k++) {
         const tk_sim_type_info *t = declared(&a[k]);
         fits = fits && (!t || matrix_takes(i, operand, t));
-        width = a[k].kind == TK_SIM_ARG_REG && n > 1 ? a[k].bytes * 8u : width;
+        width = t ? t->bits : width;
         bits = bits || (t && t->kind == 'b');
         if (t && last && t != last && t->kind != 'b' && last->kind != 'b' &&
             (t->kind == 'f' || last->kind == 'f')) {
@@ -297,8 +325,25 @@ static const char *types_problem(const tk_sim_inst *i, unsigned operand) {
                : NULL;
 }
 
+// Some sums of matrices take registers of just their type, or of .b, and nothing else.
+static const char *sums_problem(const tk_sim_inst *i) {
+    const bool bytes = i->ntype > 1 && (i->type[1] == TK_SIM_E4M3 || i->type[1] == TK_SIM_E5M2);
+    if (!bytes || !begins(i, "mma.")) {
+        return NULL;
+    }
+    for (unsigned k = 0; k < 4; k += 3) {
+        for (unsigned j = 0; j < tk_sim_count_of(i, k); j++) {
+            const tk_sim_type_info *t = declared(&tk_sim_operand(i, k)[j]);
+            if (!t || (t->kind != 'b' && !matrix_takes(i, k, t))) {
+                return "registers of a matrix are of its elements' type, or of .b32";
+            }
+        }
+    }
+    return NULL;
+}
+
 static const char *operand_problem(const tk_sim_inst *i) {
-    const char *why = NULL;
+    const char *why = sums_problem(i);
     for (unsigned k = 0; k < TK_SIM_OPERANDS && !why; k++) {
         const tk_sim_arg *a = tk_sim_operand(i, k), *last = NULL;
         why = sink_problem(i, k);
@@ -311,8 +356,7 @@ static const char *operand_problem(const tk_sim_inst *i) {
             }
         }
     }
-    const bool number = (begins(i, "movmatrix.") || begins(i, "cvt.rna.tf32")) &&
-                        i->arg[1].kind == TK_SIM_ARG_CONST;
+    const bool number = begins(i, "movmatrix.") && i->arg[1].kind == TK_SIM_ARG_CONST;
     const bool ordinal = begins(i, "tensormap.replace.") && tk_sim_count_of(i, 2);
     const bool real = ordinal && declared(&i->arg[2]) == &tk_sim_types[TK_SIM_F32];
     return why ? why : number ? "a register is needed" : real ? "an integer is needed" : NULL;
@@ -350,6 +394,6 @@ const char *tk_sim_form_problem(const tk_sim_reader *r, const tk_sim_row *row,
     why = why ? why : width_problem(i);
     why = why ? why : space_problem(i);
     why = why ? why : vector_problem(r, i);
-    why = why ? why : target_problem(r, i);
+    why = why ? why : tk_sim_target_problem(r, i);
     return why ? why : conversion_problem(i);
 }

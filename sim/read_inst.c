@@ -12,6 +12,7 @@
 typedef struct spec {
     bool optional, dest, pred, pair, list, wider, address, coordinates, label, targets, any;
     bool number, listed, bits_only; // bits_only: w and the like, which take no floats
+    bool inside;                    // of an element of a list
     bool loose;                     // registers of any type of its size: in lists and calls
     bool integers;                  // also where the type is a float: in lists of accesses
     unsigned bits, place;           // place: which operand
@@ -22,7 +23,8 @@ typedef struct fitting {
     tk_sim_reader *r;
     tk_sim_inst *inst;
     TK_VEC(tk_sim_arg) args;
-    uint32_t first_label; // the argument from which on labels stand, named here
+    TK_VEC(int64_t) numbers; // what is written, where an argument is a number
+    uint32_t first_label;    // the argument from which on labels stand, named here
     TK_VEC(const char *) labels;
     const char *why;
 } fitting;
@@ -99,67 +101,47 @@ static const char *read_spec(const char *s, const tk_sim_inst *i, spec *out) {
     return s;
 }
 
-static void push_arg(fitting *f, tk_sim_arg a) { tk_vec_push(f->r->arena, &f->args, a); }
+static void push_arg(fitting *f, tk_sim_arg a) {
+    tk_vec_push(f->r->arena, &f->args, a);
+    tk_vec_push(f->r->arena, &f->numbers, a.offset);
+}
 
 // mov, and cvt between integers.
 static bool takes_special(const fitting *f, const spec *s) {
     const tk_sim_inst *i = f->inst;
     const bool mov = strncmp(i->name, "mov.", 4) == 0 && tk_sim_types[s->type].kind != 'f';
-    const bool cvt = strncmp(i->name, "cvt.", 4) == 0 && i->ntype == 2 &&
-                     tk_sim_types[i->type[0]].kind != 'f' && tk_sim_types[i->type[1]].kind != 'f';
-    return !s->dest && (mov || cvt);
-}
-
-// Threads and blocks were counted in 16 bits, grids in 32, and may still be.
-static bool special_fits(unsigned which, unsigned bytes, const spec *s) {
-    return s->bits == bytes * 8 || (which <= TK_SIM_SPECIAL_NCTAID_Z && s->bits == 16) ||
-           (which == TK_SIM_SPECIAL_GRIDID && s->bits == 32);
-}
-
-// The fourth component of %tid and the like is 0.
-static bool fit_fourth(fitting *f, const tk_sim_item *x, const spec *s) {
-    static const char *const vectors[] = {"%tid.w",           "%ntid.w",          "%ctaid.w",
-                                          "%nctaid.w",        "%clusterid.w",     "%nclusterid.w",
-                                          "%cluster_ctaid.w", "%cluster_nctaid.w"};
-    bool is = false;
-    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
-        is = is || strcmp(vectors[k], x->name) == 0;
-    }
-    if (!is || !takes_special(f, s) || s->pred || !(s->bits == 32 || s->bits == 16)) {
-        return false;
-    }
-    push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, 0), 0, TK_SIM_ARG_REG,
-                             (uint8_t)(s->bits / 8), false, 0});
-    return true;
+    const bool cvt = strncmp(i->name, "cvt.", 4) == 0 && strncmp(i->name, "cvt.pack.", 9) &&
+                     i->ntype == 2 && tk_sim_types[i->type[0]].kind != 'f' &&
+                     tk_sim_types[i->type[1]].kind != 'f';
+    return !s->dest && !s->inside && (mov || cvt);
 }
 
 static bool fit_special(fitting *f, const tk_sim_item *x, const spec *s) {
-    static const struct {
-        const char *name;
-        uint8_t bytes;
-    } special[TK_SIM_SPECIAL_COUNT] = {
-#define TK_SIM_SPECIAL(ID, NAME, BYTES) {NAME, BYTES},
-#include "sim/specials.def"
-    };
-    for (unsigned k = 0; k < TK_SIM_SPECIAL_COUNT; k++) {
-        if (strcmp(special[k].name, x->name) == 0) {
-            bool pred = special[k].bytes == 0;
-            if (!takes_special(f, s)) {
-                return misfit(f, "a special register is an operand of mov only");
-            }
-            if (pred != s->pred || (!pred && !s->any && !special_fits(k, special[k].bytes, s))) {
-                return misfit(f, "a special register does not fit here");
-            }
-            f->inst->clock =
-                f->inst->clock || (k >= TK_SIM_SPECIAL_CLOCK && k <= TK_SIM_SPECIAL_GLOBALTIMER_HI);
-            push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_SPECIAL, k, 0), 0,
-                                     pred ? TK_SIM_ARG_PRED : TK_SIM_ARG_REG, special[k].bytes,
-                                     x->negated, 0});
-            return true;
-        }
+    // The fourth component of %tid and the like is 0.
+    const size_t n = strlen(x->name);
+    const bool fourth = n > 2 && strcmp(x->name + n - 2, ".w") == 0;
+    const char *name = fourth ? tk_format(f->r->arena, "%.*s.x", (int)(n - 2), x->name) : x->name;
+    tk_sim_special k;
+    unsigned bytes;
+    const char *why = tk_sim_find_special(f->r, f->inst, name, &k, &bytes);
+    if (why) {
+        return misfit(f, why);
     }
-    return fit_fourth(f, x, s) ||
-           misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
+    if (k < TK_SIM_SPECIAL_COUNT) {
+        if (!takes_special(f, s)) {
+            return misfit(f, "a special register is an operand of mov only");
+        }
+        if ((bytes == 0) != s->pred ||
+            (bytes && !s->any && !tk_sim_special_fits(f->inst, k, bytes, s->bits))) {
+            return misfit(f, "a special register does not fit here");
+        }
+        const tk_sim_fill_kind kind = fourth ? TK_SIM_FILL_BITS : TK_SIM_FILL_SPECIAL;
+        push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, kind, fourth ? 0 : k, 0), 0,
+                                 bytes ? TK_SIM_ARG_REG : TK_SIM_ARG_PRED, (uint8_t)bytes,
+                                 x->negated, 0});
+        return true;
+    }
+    return misfit(f, tk_format(f->r->arena, "nothing is named '%s'", x->name));
 }
 
 static tk_sim_arg constant(fitting *f, uint64_t bits, unsigned bytes) {
@@ -178,21 +160,33 @@ static uint32_t own_address(fitting *f, const tk_sim_symbol *y, int64_t plus) {
                             0, (uint64_t)(y->value + plus));
 }
 
-// Addresses of variables are operands of few instructions.
-static bool takes_address(const fitting *f, const spec *s) {
+// Addresses of variables are operands of few instructions; with something added, of all that take
+// integers.
+static bool takes_address(const fitting *f, const tk_sim_item *x, const tk_sim_symbol *y,
+                          const spec *s) {
     static const char *const begin[] = {"mov.", "cvta.", "mapa.", "getctarank."};
     const char *name = f->inst->name;
     bool takes = false;
     for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
         takes = takes || strncmp(name, begin[k], strlen(begin[k])) == 0;
     }
-    return takes && !s->dest && !s->pred && !s->any && tk_sim_types[s->type].kind != 'f' &&
-           !tk_sim_has(f->inst, TK_SIM_MOD_TO);
+    takes = takes && !s->any && s->place == 1 && !tk_sim_has(f->inst, TK_SIM_MOD_TO);
+    const bool call = y->kind == TK_SIM_SYMBOL_LOCAL &&
+                      (y->role == TK_SIM_ROLE_CALL ||
+                       (y->role != TK_SIM_ROLE_NONE && strncmp(name, "cvta.", 5) == 0));
+    return (takes || (x->sum && !s->inside)) && !call && !s->dest && !s->pred &&
+           tk_sim_types[s->type].kind != 'f';
 }
 
 // Of functions and entries: what differs from all others, and is no address of memory.
 static uint64_t code_address(const tk_sim_symbol *y) {
     return (UINT64_C(1) << 56) + 128 * (2 * (uint64_t)y->value + (y->kind == TK_SIM_SYMBOL_ENTRY));
+}
+
+static tk_sim_space space_of_symbol(const fitting *f, const tk_sim_symbol *y) {
+    return y->kind == TK_SIM_SYMBOL_VARIABLE ? f->r->program->variables.at[y->value].space
+           : y->kind == TK_SIM_SYMBOL_LOCAL  ? TK_SIM_LOCAL
+                                             : TK_SIM_PARAM;
 }
 
 static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
@@ -224,8 +218,9 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
                                  (uint8_t)bytes, x->negated, (uint8_t)(y->type + 1)});
         return true;
     case TK_SIM_SYMBOL_VARIABLE:
-        if (!takes_address(f, s)) {
-            return misfit(f, not_an_address);
+        if (!takes_address(f, x, y, s) || !tk_sim_converts(f->inst, space_of_symbol(f, y))) {
+            return misfit(f, takes_address(f, x, y, s) ? "the variable is of another space"
+                                                       : not_an_address);
         }
         push_arg(f, (tk_sim_arg){
                         tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus),
@@ -233,14 +228,15 @@ static bool fit_symbol(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     case TK_SIM_SYMBOL_LOCAL:
     case TK_SIM_SYMBOL_PARAM:
-        if (!takes_address(f, s)) {
-            return misfit(f, not_an_address);
+        if (!takes_address(f, x, y, s) || !tk_sim_converts(f->inst, space_of_symbol(f, y))) {
+            return misfit(f, takes_address(f, x, y, s) ? "the variable is of another space"
+                                                       : not_an_address);
         }
         push_arg(f, (tk_sim_arg){own_address(f, y, x->plus), 0, TK_SIM_ARG_CONST, 8, false, 0});
         return true;
     case TK_SIM_SYMBOL_FUNCTION:
     case TK_SIM_SYMBOL_ENTRY:
-        if (!takes_address(f, s) || strncmp(f->inst->name, "mov.", 4) != 0 || s->bits != 64) {
+        if (!takes_address(f, x, y, s) || strncmp(f->inst->name, "mov.", 4) != 0 || s->bits != 64) {
             break;
         }
         push_arg(f, (tk_sim_arg){tk_sim_fill_slot(f->r, TK_SIM_FILL_BITS, 0, code_address(y)), 0,
@@ -280,8 +276,12 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
     if (s->dest) {
         return misfit(f, "a number is no destination");
     }
-    if (x->number.is_float && (s->pred || s->bits_only)) {
+    if (x->number.is_float &&
+        (s->pred || !tk_sim_float_fits(f->inst, s->place, &x->number, s->bits_only))) {
         return misfit(f, "an integer is needed");
+    }
+    if (s->pred && !tk_sim_truth_fits(f->inst)) {
+        return misfit(f, "a predicate is needed");
     }
     if (s->pred) {
         bool set = x->number.bits != 0;
@@ -290,12 +290,15 @@ static bool fit_item(fitting *f, const tk_sim_item *x, const spec *s) {
         return true;
     }
     uint64_t bits;
-    const bool registers = s->listed && s->bits_only;
+    const bool registers = (s->listed && s->bits_only) || (s->inside && !tk_sim_list_fits(f->inst));
     if (registers || !tk_sim_number_bits(&x->number, s->any ? TK_SIM_B64 : s->type, &bits)) {
         return misfit(f, registers ? "registers are needed in this list"
                                    : "this number does not fit the type");
     }
     push_arg(f, constant(f, bits, s->any ? 8 : s->bits / 8));
+    if (!x->number.is_float) {
+        f->numbers.at[f->numbers.n - 1] = (int64_t)x->number.bits;
+    }
     return true;
 }
 
@@ -337,6 +340,11 @@ static bool fit_address(fitting *f, const tk_sim_operand_text *o, bool coordinat
         a.slot = tk_sim_fill_slot(f->r, TK_SIM_FILL_VARIABLE, y->value, (uint64_t)x->plus);
         a.space = (uint8_t)f->r->program->variables.at[y->value].space;
     } else if (y->kind == TK_SIM_SYMBOL_PARAM || y->kind == TK_SIM_SYMBOL_LOCAL) {
+        const bool own = y->kind == TK_SIM_SYMBOL_LOCAL;
+        const char *why = own ? tk_sim_role_problem(f->inst, y->role) : NULL;
+        if (why) {
+            return misfit(f, why);
+        }
         a.slot = own_address(f, y, x->plus);
         a.space = y->kind == TK_SIM_SYMBOL_PARAM ? TK_SIM_PARAM : TK_SIM_LOCAL;
     } else {
@@ -399,6 +407,13 @@ static spec numbers_in_list(const fitting *f, const tk_sim_operand_text *o, cons
                    (x->kind == TK_SIM_ITEM_NUMBER && x->number.is_float && x->number.pattern != 4);
     }
     if (type == TK_SIM_PRED) { // numbers alone: written as decimals, they are of f64
+        const unsigned all = s->any ? tk_sim_types[f->inst->type[0]].bits : 0;
+        if (all && (o->n == 1 || all / o->n >= 16)) { // parts of the instruction's bits
+            out.any = false;
+            out.bits = all / o->n;
+            out.type = bits_type(out.bits);
+            return out;
+        }
         const bool narrow = s->type == TK_SIM_F32 && strncmp(f->inst->name, "mma.", 4) == 0;
         out.type = narrow && decimals ? TK_SIM_B32 : s->type;
         return out;
@@ -436,6 +451,16 @@ static bool has_bits(const fitting *f, const tk_sim_operand_text *o) {
     return has;
 }
 
+// Numbers alone, of which some are floats.
+static bool is_mixed(const tk_sim_operand_text *o) {
+    uint32_t floats = 0, numbers = 0;
+    for (uint32_t k = 0; k < o->n; k++) {
+        numbers += o->item[k].kind == TK_SIM_ITEM_NUMBER;
+        floats += o->item[k].kind == TK_SIM_ITEM_NUMBER && o->item[k].number.is_float;
+    }
+    return numbers == o->n && floats && floats != numbers;
+}
+
 static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
     if (s->address) {
         return fit_address(f, o, s->coordinates);
@@ -447,9 +472,15 @@ static bool fit_one(fitting *f, const tk_sim_operand_text *o, const spec *s) {
         spec second = {.dest = true, .pred = true};
         return fit_item(f, &o->item[0], s) && fit_item(f, &o->item[1], &second);
     }
+    if (o->kind == TK_SIM_OPERAND_PAIR && (s->dest || s->place == 0) && o->n == 2 &&
+        o->item[0].kind == TK_SIM_ITEM_SYMBOL && o->item[1].kind == TK_SIM_ITEM_SINK) {
+        return fit_item(f, &o->item[0], s); // there is no second result, and nobody wants it
+    }
     if (o->kind == TK_SIM_OPERAND_LIST && s->list) {
         bool ok = o->n > 0 || misfit(f, "an empty list");
+        ok = ok && (!s->any || !is_mixed(o) || misfit(f, "numbers of one list are of one kind"));
         spec each = *s;
+        each.inside = true;
         each.loose = !is_access(f->inst) || has_bits(f, o);
         each.integers = !each.loose && (s->type == TK_SIM_F32 || s->type == TK_SIM_F64);
         const spec number = numbers_in_list(f, o, &each);
@@ -533,7 +564,7 @@ static bool try_row(tk_sim_reader *r, const tk_sim_row *row, const char *name, c
         *why = *why && *why != another_form ? *why : f.why;
         return false;
     }
-    const char *range = tk_sim_range_problem(r->arena, out); // no other form is meant
+    const char *range = tk_sim_range_problem(r->arena, out, f.numbers.at); // no other form is meant
     if (range) {
         tk_sim_refuse_at(r, x->line, "instruction '%s': %s", x->name, range);
     }
@@ -553,52 +584,6 @@ static void note_strong(tk_sim_reader *r, tk_sim_inst *i) {
     }
     bool relaxed = i->klass == TK_SIM_CLASS_BARRIER && tk_sim_has(i, TK_SIM_MOD_RELAXED);
     r->program->flags = r->program->flags || relaxed || i->strong;
-}
-
-// Whether there is no such instruction before sm_90: clusters, what bulk copies need, and others.
-static bool needs_sm90(const char *name) {
-    static const char *const begin[] = {"barrier.cluster.",
-                                        "mapa.",
-                                        "getctarank.",
-                                        "cp.async.bulk.",
-                                        "cp.reduce.",
-                                        "st.async.",
-                                        "red.async",
-                                        "tensormap.",
-                                        "elect.",
-                                        "stmatrix.",
-                                        "mbarrier.try_",
-                                        "griddep",
-                                        "mbarrier.expect_",
-                                        "mbarrier.complete_",
-                                        "fence.proxy.async",
-                                        "fence.proxy.tensormap",
-                                        "fence.mbarrier",
-                                        "wgmma.",
-                                        "setmaxnreg."};
-    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
-        if (strncmp(name, begin[k], strlen(begin[k])) == 0) {
-            return true;
-        }
-    }
-    return strstr(name, "::cluster") || strstr(name, ".expect_tx");
-}
-
-// Instructions of some architectures only.
-static void check_target(tk_sim_reader *r, const written *x) {
-    const char *target = r->program->target;
-    unsigned long sm = target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
-    if (sm < 90 && needs_sm90(x->name)) {
-        tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90", x->name);
-    }
-    bool is = strncmp(x->name, "wgmma.", 6) == 0 || strncmp(x->name, "setmaxnreg.", 11) == 0;
-    if (is && (!r->program->target || strcmp(r->program->target, "sm_90a") != 0)) {
-        tk_sim_refuse_at(r, x->line, "instruction '%s' needs .target sm_90a", x->name);
-    }
-    r->program->warpgroups = r->program->warpgroups || is;
-    r->program->tensors = r->program->tensors || strncmp(x->name, "tensormap.", 10) == 0 ||
-                          strstr(x->name, "async.bulk.tensor") ||
-                          strstr(x->name, "async.bulk.prefetch.tensor");
 }
 
 // Polling an mbarrier changes nothing; nor does what is only of a warp.
@@ -759,7 +744,7 @@ void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot) {
     tk_sim_inst i;
     bool known = false;
     if (find_row(r, &x, false, &i, &why, &known) || find_row(r, &x, true, &i, &why, &known)) {
-        check_target(r, &x);
+        tk_sim_check_target(r, x.name, x.line);
         push_inst(r, i, guard, guard_slot);
         return;
     }

@@ -72,8 +72,10 @@ static void read_pragma(tk_sim_reader *r) {
 static bool read_body_directive(tk_sim_reader *r) {
     if (tk_sim_accept(r, ".reg")) {
         read_registers(r);
-    } else if (tk_sim_accept(r, ".local") || tk_sim_accept(r, ".param")) {
-        tk_sim_read_locals(r);
+    } else if (tk_sim_accept(r, ".local")) {
+        tk_sim_read_locals(r, TK_SIM_ROLE_NONE);
+    } else if (tk_sim_accept(r, ".param")) {
+        tk_sim_read_locals(r, TK_SIM_ROLE_CALL);
     } else if (tk_sim_accept(r, ".shared")) {
         tk_sim_read_variables(r, TK_SIM_SHARED, false);
     } else if (tk_sim_accept(r, ".global")) {
@@ -256,6 +258,7 @@ static void read_code(tk_sim_reader *r) {
 
 static void read_entry(tk_sim_reader *r) {
     tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
+    e->line = r->line;
     e->name = tk_sim_word(r, "a name");
     tk_sim_symbol *s = tk_sim_lookup(r, e->name);
     if (!s || s->kind != TK_SIM_SYMBOL_ENTRY || s->placed) {
@@ -320,7 +323,7 @@ static bool same_formals(const formals *x, const tk_sim_formal *y, uint32_t n) {
     return same;
 }
 
-static void declare_formals(tk_sim_reader *r, tk_sim_formal *x, uint32_t n) {
+static void declare_formals(tk_sim_reader *r, tk_sim_formal *x, uint32_t n, tk_sim_role role) {
     uint64_t used = r->entry->local_bytes;
     for (uint32_t k = 0; k < n; k++) {
         if (x[k].is_register) {
@@ -337,6 +340,7 @@ static void declare_formals(tk_sim_reader *r, tk_sim_formal *x, uint32_t n) {
         tk_sim_symbol *s = tk_sim_declare(r, x[k].name, TK_SIM_SYMBOL_LOCAL);
         s->value = x[k].offset;
         s->bytes = x[k].bytes;
+        s->role = role;
     }
     r->entry->local_bytes = (uint32_t)used;
 }
@@ -406,8 +410,8 @@ static void read_function(tk_sim_reader *r, linking l) {
     tk_sim_entry *e = TK_NEW(r->arena, tk_sim_entry);
     e->name = name;
     begin_body(r, e);
-    declare_formals(r, results.at, results.n);
-    declare_formals(r, arguments.at, arguments.n);
+    declare_formals(r, results.at, results.n, TK_SIM_ROLE_OUTPUT);
+    declare_formals(r, arguments.at, arguments.n, TK_SIM_ROLE_INPUT);
     r->in_function = true;
     read_code(r);
     r->in_function = false;

@@ -331,7 +331,7 @@ void tk_sim_read_variables(tk_sim_reader *r, tk_sim_space space, bool external) 
 
 // ---- A thread's own memory: .local, and the .param in which calls hand over arguments
 
-void tk_sim_read_locals(tk_sim_reader *r) {
+void tk_sim_read_locals(tk_sim_reader *r, tk_sim_role role) {
     tk_sim_declared d;
     read_head(r, &d);
     do {
@@ -346,6 +346,7 @@ void tk_sim_read_locals(tk_sim_reader *r) {
         tk_sim_symbol *s = tk_sim_declare(r, d.name, TK_SIM_SYMBOL_LOCAL);
         s->value = (uint32_t)at;
         s->bytes = (uint32_t)(used - at);
+        s->role = role;
     } while (tk_sim_accept(r, ","));
     tk_sim_expect(r, ";");
 }

@@ -87,6 +87,14 @@ static uint64_t special(const tk_sim_block *b, tk_sim_special s, uint32_t warp, 
         return b->in[s - TK_SIM_SPECIAL_CLUSTER_CTAID_X];
     case TK_SIM_SPECIAL_CLUSTER_CTARANK:
         return b->rank;
+    case TK_SIM_SPECIAL_RESERVED_END:
+    case TK_SIM_SPECIAL_RESERVED_CAP:
+        return TK_SIM_SHARED_BASE;
+    case TK_SIM_SPECIAL_RESERVED_1:
+        return TK_SIM_RESERVED_BASE;
+    case TK_SIM_SPECIAL_RESERVED_BEGIN:
+    case TK_SIM_SPECIAL_RESERVED_0:
+    case TK_SIM_SPECIAL_CURRENT_GRAPH_EXEC:
     case TK_SIM_SPECIAL_GRIDID:
     case TK_SIM_SPECIAL_IS_EXPLICIT_CLUSTER:
     case TK_SIM_SPECIAL_COUNT:

@@ -18,6 +18,15 @@ tk_sim_place tk_sim_place_of(const tk_sim_program *p, const tk_sim_inst *i) {
     return at;
 }
 
+tk_sim_place tk_sim_entry_place(const tk_sim_program *p, const tk_sim_entry *e) {
+    tk_sim_place at = {.ptx_line = 1};
+    for (uint32_t k = 0; e && k < e->ninst && !at.file; k++) {
+        at = tk_sim_place_of(p, &p->code.at[e->first + k]);
+    }
+    at.ptx_line = e ? e->line : at.ptx_line;
+    return at;
+}
+
 // ---- Faults
 
 static const char *index_text(tk_arena *a, const uint32_t *x, const uint32_t *extent) {
@@ -44,7 +53,8 @@ tk_sim_flow tk_sim_fail(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, con
 }
 
 const char *tk_sim_shared_text(const tk_sim_cluster *c, uint32_t offset) {
-    uint32_t address = TK_SIM_SHARED_BASE + offset % c->stride;
+    const uint32_t at = offset % c->stride, reserved = c->grid->reserved;
+    uint32_t address = reserved && at >= reserved ? at - reserved : TK_SIM_SHARED_BASE + at;
     return c->nblock == 1
                ? tk_format(c->grid->arena, "shared memory at 0x%x", address)
                : tk_format(c->grid->arena, "shared memory at 0x%x of block %u of the cluster",

@@ -50,13 +50,14 @@ typedef struct tk_sim_cell {
 } cell;
 
 struct tk_sim_shadow *tk_sim_shadow_make(tk_arena *arena, uint32_t bytes, uint32_t nwarp,
-                                         uint32_t nblock) {
+                                         uint32_t nblock, uint32_t reserved) {
     struct tk_sim_shadow *s = TK_NEW(arena, struct tk_sim_shadow);
     s->arena = arena;
     s->nword = (bytes + 3) / 4;
     s->nwarp = nwarp;
     s->nblock = nblock;
     s->stride = bytes / nblock;
+    s->reserved = reserved;
     s->threads = nwarp * TK_SIM_LANES;
     s->word = TK_NEW_ARRAY(arena, cell, s->nword + 1);
     s->split = TK_NEW_ARRAY(arena, bool, s->nword + 1);
@@ -199,7 +200,8 @@ static void refresh(const struct tk_sim_shadow *s, cell *c, uint32_t offset) {
     if (c->epoch < s->first) {
         c->n = 0;
         c->generic = 0;
-        c->written = c->based = false;
+        c->written = s->reserved && offset % s->stride >= s->reserved;
+        c->based = false;
     }
     record *e = records(c);
     uint32_t n = 0;
@@ -575,7 +577,7 @@ bool tk_sim_shadow_end(tk_sim_block *b) {
     for (uint32_t k = 0; k < b->nwarp; k++) {
         tk_sim_order_gather(s, b->warp[k].number, ~0u, &past);
     }
-    uint32_t first = b->rank * b->cluster->stride, end = first + b->grid->shared_bytes;
+    uint32_t first = b->rank * b->cluster->stride, end = first + b->cluster->stride;
     for (uint32_t at = first; at < end; at += step(s, at)) {
         if (!end_cell(s, b, &past, at)) {
             return false;

@@ -204,6 +204,7 @@ Test(sim_device, stops) {
     volatile int stop = 1;
     tkc_launch_options o = {.size = sizeof o, .stop = &stop};
     cr_expect_eq(tkc_launch(s->e.kernel, s->e.device, arg, 2, &o, &s->e.report), TKC_ERROR_CHECK);
-    cr_expect(strstr(gpu_said(&s->e), "[stopped]"), "%s", gpu_said(&s->e));
+    cr_expect(strstr(gpu_said(&s->e), "[stopped]") && strstr(gpu_said(&s->e), "k.tk:4:13"), "%s",
+              gpu_said(&s->e));
     close_sim(s);
 }

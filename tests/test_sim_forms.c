@@ -4,15 +4,10 @@
 #include "sim/sim.h"
 #include "tests/sim_env.h"
 
-#ifdef TKC_HAVE_LLVM
-#include "ptx/assemble.h"
-#endif
+#include "tests/sim_ptxas.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char head[] = ".version 8.6\n.target sm_90a\n.address_size 64\n"
                            ".global .align 128 .b8 gv[4096];\n.const .align 128 .b8 cv[4096];\n"
@@ -20,7 +15,6 @@ static const char head[] = ".version 8.6\n.target sm_90a\n.address_size 64\n"
                            ".visible .entry k(.param .u64 pv) {\n"
                            ".local .align 128 .b8 lv[256];\n.reg .pred %p<16>; .reg .b16 %h<32>;\n"
                            ".reg .b32 %r<64>; .reg .b64 %d<64>;\n";
-enum { HEAD_LINES = 10 };
 static const char tail[] = "ret;\n}\n";
 
 static const char *const taken[] = {
@@ -203,6 +197,36 @@ static const char *const taken[] = {
     "{.reg .b32 a<5>; a3: mov.b32 a1, 1;}",
     "{.reg .b32 pv; mov.b32 pv, 1;}",
     ".reg .b32 pv<3>; mov.b32 pv1, 1;",
+    // Floats where words are taken
+    "shfl.sync.bfly.b32 %r1, %r2, 0f3f800000, 0f3f800000, -1;",
+    "prmt.b32 %r1, %r2, %r3, 0f3f800000;",
+    "fns.b32 %r1, 0f3f800000, %r2, %r3;",
+    "cvt.rna.tf32.f32 %r1, 0f3f800000;",
+    "tensormap.replace.tile.rank.b1024.b32 [%d1], 0f3f800000;",
+    // Lists of one
+    "mov.b64 {%d1}, %d2;",
+    "mov.b16 %h1, {33};",
+    "mov.b32 {%r1}, 5;",
+    "mov.b64 %d1, {1.5};",
+    "mov.b32 %r1, {0f3f800000};",
+    // A second result that nobody wants; sums as numbers
+    "popc.b64 %r1|_, %d1;",
+    "barrier.cta.sync %r1|_, %r2;",
+    "setp.lt.f16 %p1|_, %h1, %h2;",
+    "add.u32 %r1, %r2, sv+4;",
+    "cvta.to.shared.u64 %d1, sv+4;",
+    // Numbers whose lower 32 bits count
+    "bar.sync 4294967296;",
+    "wgmma.wait_group.sync.aligned 0xffffffff;",
+    "cp.async.bulk.wait_group 4294967296;",
+    "fence.proxy.tensormap::generic.acquire.gpu [%d1], 4294967424;",
+    // Spaces of addresses
+    "isspacep.param::entry %p1, %d1;",
+    "isspacep.const %p1, %r1;",
+    "cvta.shared.u64 %d1, sv;",
+    "cvta.param.u64 %d1, pv;",
+    "mapa.u64 %d1, sv, 1;",
+    "getctarank.u64 %r1, sv;",
 };
 
 static const char *const refused[] = {
@@ -472,6 +496,53 @@ static const char *const refused[] = {
     ".local .b32 pv;",
     "{.reg .b32 a12; {.reg .b64 a<50>; mov.b32 a12, 1;}}",
     "{.reg .b32 a<50>; {.reg .b64 a1<5>; mov.b64 a12, 1;}}",
+    // Floats where words are taken
+    "redux.sync.or.b32 %r1, 0f3f800000, %r2;",
+    "shfl.sync.bfly.b32 %r1, %r2, 1, 31, 0f3f800000;",
+    "prmt.b32 %r1, %r2, %r3, 1.5;",
+    "cvt.rna.tf32.f32 %r1, 1.5;",
+    "tensormap.replace.tile.box_dim.b1024.b32 [%d1], 0, 0f3f800000;",
+    // Predicates as numbers, where the comparison is of bf16
+    "set.gt.and.bf16.s32 %h1, %r1, %r2, 1;",
+    "setp.lt.and.bf16x2 %p1|%p2, %r1, %r2, 1;",
+    "set.lt.or.u32.bf16 %r1, %h1, %h2, !0;",
+    // Lists of one, and others
+    "mov.b32 {_}, %r1;",
+    "atom.global.add.u32 _|_, [gv], %r1;",
+    "mov.b64 {%r1}, %d1;",
+    "mov.b32 {%r1}, {%r2};",
+    "mov.b64 %d1, {1.5, 1.5};",
+    "mov.b64 %d1, {0f3f800000, 2};",
+    "mov.u32 %r1, {%r2};",
+    "mov.b64 %d1, {sv};",
+    "red.global.add.noftz.v2.f16x2 [gv], {5, %r1};",
+    // Numbers of more bits
+    "bfe.u32 %r1, %r2, 4294967296, 1;",
+    "setmaxnreg.inc.sync.aligned.u32 4294967344;",
+    "wgmma.wait_group.sync.aligned -1;",
+    "wgmma.wait_group.sync.aligned sv+4;",
+    "mbarrier.arrive.shared.b64 %d1, [%r1], -1;",
+    // Spaces of addresses
+    "cvta.global.u64 %d1, sv;",
+    "cvta.const.u64 %d1, gv;",
+    "cvta.to.shared.u64 %d1, sv;",
+    "mapa.shared::cluster.u32 %r1, lv, 0;",
+    "mapa.u64 %d1, %d2, sv;",
+    "getctarank.u64 %r1, lv;",
+    "ld.param.b32 %r1, [lv];",
+    "{.param .b32 q; ld.local.b32 %r1, [q];}",
+    "{.param .b32 q; st.b32 [q], %r1;}",
+    "{.param .b64 q; mov.b64 %d1, q;}",
+    "cp.async.bulk.prefetch.tensor.1d.L2.global [sv, {%r1}];",
+    "ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%h1];",
+    "tensormap.replace.tile.rank.global.b1024.b32 [%h1], 1;",
+    "cp.async.mbarrier.arrive.b64 [%h1];",
+    // Sums of matrices
+    "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, "
+    "{5, %r2, %r3, %r4};",
+    "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e5m2.f16 {_, %r2}, {%r5, %r6}, {%r7}, {%r1, %r2};",
+    "{.reg .f32 f; mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%r1, %r2}, {f}, {%r3}, {%r4, "
+    "%r5};}",
 };
 
 enum { TAKEN = sizeof taken / sizeof *taken, REFUSED = sizeof refused / sizeof *refused };
@@ -482,7 +553,8 @@ static bool reads(const char *line, tk_sim_note *error) {
     const char *ptx = tk_format(&a, "%s%s\n%s", head, line, tail);
     bool ok = tk_sim_read(&a, ptx, strlen(ptx), error) != NULL;
     if (!ok) {
-        cr_expect(error->at.ptx_line == HEAD_LINES + 1, "%s: line %u", line, error->at.ptx_line);
+        cr_expect(error->at.ptx_line == sim_ptxas_lines(head) + 1, "%s: line %u", line,
+                  error->at.ptx_line);
         // Of a block, its last statement is the one.
         const char *last = *line == '{' ? strrchr(line, ';') : line;
         while (last > line && last[-1] != ';') {
@@ -603,85 +675,26 @@ Test(sim_forms, modules) {
     tk_arena_release(&a);
 }
 
-#ifdef TKC_HAVE_LLVM
-
-// Whether ptxas takes a whole module.
-static bool assembles(const char *ptxas, const char *ptx) {
-    char path[] = "/tmp/tkc-forms-XXXXXX", command[TK_ASSEMBLER_ROOM + 128];
-    int fd = mkstemp(path);
-    cr_assert(fd >= 0);
-    FILE *f = fdopen(fd, "w");
-    fprintf(f, "%s", ptx);
-    fclose(f);
-    snprintf(command, sizeof command, "'%s' -arch=sm_90a -O0 -o /dev/null %s >/dev/null 2>&1",
-             ptxas, path);
-    bool ok = system(command) == 0;
-    unlink(path);
-    return ok;
-}
-
 Test(sim_forms, modules_as_ptxas_has_them) {
-    char ptxas[TK_ASSEMBLER_ROOM];
-    if (!tk_assembler_find(ptxas) || !strchr(ptxas, '/')) {
-        cr_skip_test("no ptxas");
-    }
     tk_arena a;
     tk_arena_init(&a, NULL, NULL);
-    if (!assembles(ptxas, module_of(&a, ""))) {
-        cr_skip_test("a ptxas before PTX 8.6");
+    if (!sim_ptxas("sm_90a", module_of(&a, ""))) {
+        cr_skip_test("no ptxas, or one before PTX 8.6");
     }
     for (size_t k = 0; k < MODULES + NO_MODULES; k++) {
         bool good = k < MODULES;
         const char *text = good ? modules[k] : no_modules[k - MODULES];
-        cr_expect(assembles(ptxas, module_of(&a, text)) == good, "%s", text);
+        cr_expect(sim_ptxas("sm_90a", module_of(&a, text)) == good, "%s", text);
     }
     tk_arena_release(&a);
 }
 
-// Marks the lines that ptxas refuses, of those that are not marked; false: none. *ok: it assembles.
-static bool assemble(const char *ptxas, const char *const *line, bool *bad, size_t n, bool *ok) {
-    char path[] = "/tmp/tkc-forms-XXXXXX", command[TK_ASSEMBLER_ROOM + 128], said[1024];
-    int fd = mkstemp(path);
-    cr_assert(fd >= 0);
-    FILE *f = fdopen(fd, "w");
-    fprintf(f, "%s", head);
-    for (size_t k = 0; k < n; k++) {
-        fprintf(f, "%s\n", bad[k] ? "" : line[k]);
-    }
-    fprintf(f, "%s", tail);
-    fclose(f);
-    snprintf(command, sizeof command, "'%s' -arch=sm_90a -O0 -o /dev/null %s 2>&1", ptxas, path);
-    FILE *p = popen(command, "r");
-    cr_assert(p != NULL);
-    bool any = false;
-    while (fgets(said, sizeof said, p)) {
-        const char *at = strstr(said, ", line ");
-        bool no = at && (strstr(at, "error") || strstr(at, "fatal"));
-        long number = no ? strtol(at + 7, NULL, 10) - HEAD_LINES - 1 : -1;
-        if (number >= 0 && (size_t)number < n && !bad[number]) {
-            any = bad[number] = true;
-        }
-    }
-    *ok = pclose(p) == 0;
-    unlink(path);
-    return any;
-}
-
-// It may stop at the first few that are wrong, so it is asked again without those. What it makes of
-// lines without a sense is not asked.
+// What it makes of lines without a sense is not asked.
 Test(sim_forms, as_ptxas_has_them) {
-    char ptxas[TK_ASSEMBLER_ROOM];
-    if (!tk_assembler_find(ptxas) || !strchr(ptxas, '/')) {
-        cr_skip_test("no ptxas");
-    }
-    bool good[TAKEN] = {false}, bad[REFUSED] = {false}, ok;
-    assemble(ptxas, taken, good, 0, &ok);
-    if (!ok) {
-        cr_skip_test("a ptxas before PTX 8.6");
-    }
-    while (assemble(ptxas, taken, good, TAKEN, &ok)) {
-    }
-    while (assemble(ptxas, refused, bad, REFUSED, &ok)) {
+    bool good[TAKEN] = {false}, bad[REFUSED] = {false};
+    if (!sim_ptxas_refuses("sm_90a", head, taken, TAKEN, tail, good) ||
+        !sim_ptxas_refuses("sm_90a", head, refused, REFUSED, tail, bad)) {
+        cr_skip_test("no ptxas, or one before PTX 8.6");
     }
     for (size_t k = 0; k < TAKEN; k++) {
         cr_expect(!good[k], "ptxas refuses: %s", taken[k]);
@@ -689,73 +702,4 @@ Test(sim_forms, as_ptxas_has_them) {
     for (size_t k = 0; k < REFUSED; k++) {
         cr_expect(bad[k], "ptxas takes: %s", refused[k]);
     }
-}
-
-#endif
-
-// What only later architectures have is refused for earlier ones.
-Test(sim_forms, targets) {
-    static const char *const later[] = {"add.bf16 %h1, %h2, %h3;",
-                                        "setp.eq.bf16 %p1, %h1, %h2;",
-                                        "cvt.rn.bf16.s32 %h1, %r1;",
-                                        "cvt.f64.bf16 %d1, %h2;",
-                                        "atom.global.add.noftz.bf16 %h1, [gv], %h2;",
-                                        "ld.acquire.cluster.global.b32 %r1, [gv];",
-                                        "tanh.approx.bf16 %h1, %h2;",
-                                        "min.u16x2 %r1, %r2, %r3;",
-                                        "min.xorsign.abs.f32 %r1, %r2, %r3;"};
-    static const char *const always[] = {"fma.rn.bf16 %h1, %h2, %h3, %h4;",
-                                         "min.bf16 %h1, %h2, %h3;",
-                                         "cvt.rn.bf16.f32 %h1, %r1;",
-                                         "cvt.f32.bf16 %r1, %h1;",
-                                         "atom.global.add.noftz.f16 %h1, [gv], %h2;",
-                                         "ld.acquire.gpu.global.b32 %r1, [gv];"};
-    tk_arena a;
-    tk_sim_note error;
-    tk_arena_init(&a, NULL, NULL);
-    char *old = tk_strndup(&a, head, sizeof head - 1);
-    memcpy(strstr(old, "sm_90a"), "sm_80 ", 6);
-    for (size_t k = 0; k < sizeof later / sizeof *later; k++) {
-        const char *ptx = tk_format(&a, "%s%s\n%s", old, later[k], tail);
-        cr_expect(!tk_sim_read(&a, ptx, strlen(ptx), &error) && strstr(error.text, "needs .target"),
-                  "%s", later[k]);
-        cr_expect(reads(later[k], &error), "%s", error.text);
-    }
-    for (size_t k = 0; k < sizeof always / sizeof *always; k++) {
-        const char *ptx = tk_format(&a, "%s%s\n%s", old, always[k], tail);
-        cr_expect(tk_sim_read(&a, ptx, strlen(ptx), &error) != NULL, "%s", always[k]);
-    }
-    tk_arena_release(&a);
-}
-
-// ---- Entries
-
-static void entry(const char *bounds, const char *says) {
-    tk_arena a;
-    tk_sim_note error;
-    tk_arena_init(&a, NULL, NULL);
-    const char *ptx =
-        tk_format(&a, "%s%s\n{ ret; }\n",
-                  ".version 8.0\n.target sm_90a\n.address_size 64\n.entry k()\n", bounds);
-    bool ok = tk_sim_read(&a, ptx, strlen(ptx), &error) != NULL;
-    cr_expect(ok ? !says : says && strstr(error.text, says), "%s: %s", bounds,
-              ok ? "taken" : error.text);
-    tk_arena_release(&a);
-}
-
-Test(sim_forms, entries) {
-    entry(".maxntid 32, 2 .minnctapersm 2", NULL);
-    entry(".reqntid 64 .reqnctapercluster 2 .maxnreg 64", NULL);
-    entry(".reqntid 0", "must be greater than 0");
-    entry(".reqntid 32, 0, 1", "must be greater than 0");
-    entry(".maxntid 0", "must be greater than 0");
-    entry(".minnctapersm 0", "must be greater than 0");
-    entry(".maxnreg 0", "must be greater than 0");
-    entry(".reqntid 64 .maxntid 64", "exclude each other");
-    entry(".maxclusterrank 8 .reqnctapercluster 2", "exclude each other");
-    entry(".blocksareclusters", "needs .reqntid");
-    entry(".maxnctapersm 2", ".maxnctapersm");
-    entry("{ ret; }\n.entry k()", "'k' is declared twice");
-    entry("{ ret; }\n.func k()", "'k'");
-    entry("{ ret; }\n.global .b8 k[4];\n.entry o()", "'k' is declared twice");
 }

@@ -112,3 +112,112 @@ Test(sim_rare, refused) {
         sim_close(e);
     }
 }
+
+// Lists of one, sums of an address and a number, the lower bits of special registers, numbers of
+// more bits than count.
+Test(sim_rare, odd_operands) {
+    cr_expect_eq(one("mov.b64 {%d9}, %a; mov.b64 %x, {%d9};", 'd', 0x123456789abcdef0, 0, 0),
+                 0x123456789abcdef0);
+    cr_expect_eq(
+        one("mov.b32 {%r9}, 7; mov.b32 %x, {0f3f800000}; add.u32 %x, %x, %r9;", 'r', 0, 0, 0),
+        0x3f800007);
+    cr_expect_eq(one("mov.b64 %x, {1.5};", 'd', 0, 0, 0), 0x3ff8000000000000);
+    cr_expect_eq(
+        one(".local .b8 q[16]; mov.b32 %r9, q+8; sub.s32 %r9, %r9, q+4; add.u32 %x, %r9, %a;", 'r',
+            1, 0, 0),
+        5);
+    cr_expect_eq(one("mov.b32 %x|_, %a; bar.sync 4294967296;", 'r', 9, 0, 0), 9);
+    cr_expect_eq(one("cvt.u32.u8 %r8, %clock64; mov.u64 %d8, %clock64; cvt.u32.u16 %r9, %nsmid;\n"
+                     "setp.lt.u32 %p1, %r8, 256; selp.b32 %x, %r9, 0, %p1;",
+                     'r', 0, 0, 0),
+                 132);
+    cr_expect_eq(one("isspacep.global %p1, %a; isspacep.shared %p2, %b; not.pred %p2, %p2;\n"
+                     "and.pred %p1, %p1, %p2; selp.b32 %x, 3, 4, %p1;",
+                     'r', 4096, 1024, 0),
+                 3);
+    cr_expect_eq(one("cvta.param.u64 %d8, k_param_0; isspacep.param::entry %p1, %d8;\n"
+                     "selp.b64 %x, 3, 4, %p1;",
+                     'd', 0, 0, 0),
+                 3);
+}
+
+// ---- Shared memory that is the system's
+
+#define RESERVED                                                                                   \
+    "mov.u32 %r1, %reserved_smem_offset_1; mad.lo.u32 %r2, %t, 4, %r1;\n"                          \
+    "mov.u32 %r3, %reserved_smem_offset_cap; mov.u32 %r4, %reserved_smem_offset_begin;\n"          \
+    "mov.u32 %r5, %reserved_smem_offset_end; mov.u32 %r6, %reserved_smem_offset_0;\n"
+
+Test(sim_rare, reserved_shared_memory) {
+    static const struct {
+        const char *text, *id;
+    } rows[] = {
+        // What is for libraries is theirs: nobody has to write it first.
+        {RESERVED "ld.shared.b32 %r9, [%r1+284]; atom.shared.and.b32 %r9, [%r1], 1;\n", NULL},
+        {RESERVED "st.shared.b32 [%r2], %t; bar.sync 0; ld.shared.b32 %r9, [%r1+12];\n"
+                  "st.global.b64 [%at], %d1;",
+         NULL},
+        {RESERVED "cvt.u64.u32 %d1, %r2; cvta.shared.u64 %d1, %d1; st.b32 [%d1], %t;\n"
+                  "ld.b32 %r9, [%d1];",
+         NULL},
+        {RESERVED "st.shared.b32 [%r2], %t; ld.shared.b32 %r9, [%r1+12];", "race"},
+        {RESERVED "st.shared.b32 [%r1], %t;", "race"},
+        {RESERVED "st.shared.b32 [%r1+-4], %t;", "out-of-bounds"},
+        {RESERVED "st.shared.b32 [%r4], %t;", "out-of-bounds"},
+        {RESERVED "st.shared.b32 [%r5], %t;", "out-of-bounds"}, // there is no shared memory
+        // Where nobody asks for it, it is not there.
+        {"mov.u32 %r1, 1000; ld.shared.b32 %r9, [%r1];", "out-of-bounds"},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            sim_env *e = sim_open();
+            e->launch.seed = seed;
+            bool ok = sim_run(e, 32, rows[k].text);
+            cr_expect(rows[k].id ? !ok && strcmp(e->result.fault.id, rows[k].id) == 0 : ok,
+                      "row %u: %s", k, sim_fault(e));
+            cr_expect(!rows[k].id || strcmp(rows[k].id, "race") ||
+                          strstr(sim_fault(e), "shared memory at 0x2e"),
+                      "%s", sim_fault(e));
+            sim_close(e);
+        }
+    }
+    // Two blocks have one each; shared memory of the kernel lies beside it.
+    sim_env *e = sim_open();
+    e->launch.shared = 1000;
+    cr_expect(sim_run_shared(e, 32, ".extern .shared .b32 sm[];",
+                             RESERVED "mov.u32 %r9, sm; mad.lo.u32 %r9, %t, 4, %r9;\n"
+                                      "st.shared.b32 [%r9], 5; st.shared.b32 [%r2], %t;\n"
+                                      "ld.shared.b32 %r8, [%r9]; ld.shared.b32 %r7, [%r2];\n"
+                                      "add.u32 %r8, %r8, %r7; st.global.b32 [%at], %r8;"),
+              "%s", sim_fault(e));
+    cr_expect_eq((uint32_t)e->word[31], 36);
+    sim_close(e);
+}
+
+// ---- Faults of no instruction
+
+Test(sim_rare, faults_without_an_instruction_have_a_place) {
+    for (unsigned k = 0; k < 3; k++) {
+        sim_env *e = sim_open();
+        const char *body = sim_body(e, "", "\n.loc 1 7 3\nL: add.u32 %r1, %r1, 1; bra L;");
+        const char *ptx = tk_format(&e->arena, "%s.file 1 \"k.tk\"\n", body);
+        cr_assert(sim_read(e, ptx), "%s", e->error.text);
+        tk_sim_launch l = {.entry = k == 2 ? "other" : "k",
+                           .grid = {1, 1, 1},
+                           .block = {k == 1 ? 2048 : 32, 1, 1},
+                           .params = &e->address,
+                           .param_bytes = sizeof e->address,
+                           .limit = 1000};
+        tk_sim_run(&e->arena, e->program, &l, &e->result);
+        const tk_sim_fault *f = &e->result.fault;
+        cr_assert(!e->result.ok);
+        cr_expect_str_eq(f->id, k ? "launch" : "limit");
+        unsigned line = 1;
+        for (const char *s = ptx; k < 2 && s < strstr(ptx, ".entry"); s++) {
+            line += *s == '\n';
+        }
+        cr_expect_eq(f->at.ptx_line, line, "%s", sim_fault(e));
+        cr_expect(k == 2 || (f->at.file && f->at.line == 7), "%s", sim_fault(e));
+        sim_close(e);
+    }
+}

@@ -165,5 +165,5 @@ Test(sim_wgmma_faults, refused) {
             "more operands");
     refused("sm_90a", "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0}, %d0, %d1;",
             "wgmma.mma_async.sp");
-    refused("sm_90a", "wgmma.wait_group.sync.aligned %f0;", "not go together");
+    refused("sm_90a", "wgmma.wait_group.sync.aligned %f0;", "a number is needed");
 }
