@@ -470,7 +470,7 @@ def predictions():
         check(f"[{tile[0]}, {tile[1]}]" in acc["text"], f"{m} x {n} {dtype}: {acc['text']}")
     # What the unit cannot read where copies put it is written again: wavefronts for those that the bytes need. Where that has no
     # room it is not loaded ahead, and the reason is said.
-    for dtype, precision, order, most in (("f8e4m3", "ieee", "nn", 3), ("f32", "tf32", "nn", 1), ("f32", "tf32", "nt", 1), ("f32", "tf32", "tn", 1), ("f32", "tf32", "tt", 1)):
+    for dtype, precision, order, most in (("f8e4m3", "ieee", "nn", 3), ("f32", "tf32", "nn", 1), ("f32", "tf32", "nt", 1), ("f32", "tf32", "tt", 1)):
         notes = explained(file_of(AGAIN.replace("PRECISION", precision).replace("T[", f"{dtype}[")), "--arch", "sm_90a", "--dim", "M=256", "--dim", "N=256", "--dim", "K=256",
                           *(word for one in ("a" if order[0] == "n" else "at", "b" if order[1] == "n" else "bt") for word in ("--given", one)))["notes"]
         through = [x for x in notes if x["id"] in ("move", "product") and number(x, "wavefronts")]
