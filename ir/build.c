@@ -22,8 +22,23 @@ static void note_loops(tk_bmod *b, const tk_xblock *block) {
     }
 }
 
+static void note_tune(tk_bmod *b) {
+    const tk_kernel_attrs *at = &b->p->attrs;
+    if (!at->tuned.n) {
+        return;
+    }
+    tk_note_rec *r = tk_note_add(
+        &b->m->notes, "build", "attribute-unused", at->tune_span, TK_NOTE_INFO,
+        "'tune' is kept for tuners that try its values; taken is what is said elsewhere, else the "
+        "first of a set");
+    for (uint32_t i = 0; i < at->tuned.n; i++) {
+        tk_note_number_add(&b->m->notes, r, at->tuned.at[i], (double)at->tuned_value.at[i]);
+    }
+}
+
 // What is asked for and nothing uses yet.
 static void note_attributes(tk_bmod *b) {
+    note_tune(b);
     for (uint32_t i = 0; i < b->p->insts.n; i++) {
         note_loops(b, b->p->insts.at[i]->body);
     }

@@ -346,7 +346,7 @@ static bool module_attr(tk_irparse *p) {
         tk_span *at; // where it is said to be written; NULL: nowhere
     } number[] = {{"warps", &a->warps, NULL},
                   {"stages", &a->stages, &a->stages_span},
-                  {"cluster", &a->cluster, NULL},
+                  {"cluster", &a->cluster, &a->cluster_span},
                   {"producers", &a->producers, &a->specialize_span},
                   {"consumers", &a->consumers, &a->specialize_span},
                   {"packed", &p->m->packed, NULL},

@@ -427,6 +427,7 @@ static void module_head(printer *p, const tk_module *m) {
     int_attr(p, "stages", a->stages, 0);
     attr_place(p, a->stages, a->stages_span);
     int_attr(p, "cluster", a->cluster, 0);
+    attr_place(p, a->cluster, a->cluster_span);
     flag_attr(p, "persistent", a->persistent);
     int_attr(p, "producers", a->producers, 0);
     int_attr(p, "consumers", a->consumers, 0);

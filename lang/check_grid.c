@@ -3,6 +3,8 @@
 // defaults that are known.
 #include "lang/check_core.h"
 
+#include <string.h>
+
 typedef struct {
     tk_checker *c;
     bool ok;
@@ -49,6 +51,21 @@ static tk_x *grid_count(tk_checker *c, const tk_grid_axis *a) {
     return tk_materialize(c, v);
 }
 
+// What is taken of each that @tune has a set of.
+static void tuned_values(tk_checker *c, const tk_kernel_def *def, const tk_kenv *env,
+                         tk_kernel_attrs *at) {
+    for (uint32_t i = 0; i < at->tuned.n; i++) {
+        const char *name = at->tuned.at[i];
+        int64_t n = strcmp(name, "warps") == 0 ? at->warps : at->stages;
+        for (uint32_t j = 0; j < def->fn->cparams.n; j++) {
+            if (tk_same_name(def->fn->cparams.at[j].name.name, name)) {
+                n = env->cval[j].num.i;
+            }
+        }
+        tk_vec_push(c->arena, &at->tuned_value, n);
+    }
+}
+
 void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_program *out) {
     const tk_fn *fn = def->fn;
     tk_kernel_attrs attrs = {0};
@@ -75,6 +92,7 @@ void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_pr
     tk_walk_body(c, c->scope);
     env->inst->body = env->frame.block;
     if (out) {
+        tuned_values(c, def, env, &out->attrs);
         out->ngrid = n;
         out->grid = count;
         out->grid_var = var;

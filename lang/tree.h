@@ -223,9 +223,12 @@ typedef struct tk_kernel_attrs {
     int64_t warps, stages, cluster;
     bool persistent;
     int64_t producers, consumers;
-    tk_span stages_span, specialize_span; // where they are written
-    TK_VEC(const char *) require;         // "tensor_cores", "max_registers"
-    TK_VEC(int64_t) require_arg;          // its number, or -1
+    // Where they are written.
+    tk_span warps_span, stages_span, cluster_span, specialize_span, tune_span;
+    TK_VEC(const char *) tuned;   // what @tune has a set of, and
+    TK_VEC(int64_t) tuned_value;  // of a kernel with bound parameters, what is taken
+    TK_VEC(const char *) require; // "tensor_cores", "max_registers"
+    TK_VEC(int64_t) require_arg;  // its number, or -1
     TK_VEC(tk_span) require_span;
 } tk_kernel_attrs;
 

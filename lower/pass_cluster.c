@@ -93,8 +93,9 @@ void tk_pass_cluster(tk_pass_ctx *c) {
     for (uint32_t i = 0; i < c->m->funcs.n; i++) {
         tk_func *f = c->m->funcs.at[i];
         if (f->is_kernel && c->target && !c->target->clusters) {
-            tk_gpu_refuse(c->diags, c->m, c->target, f->body->first,
-                          "'@cluster' cannot be kept: the target has no clusters");
+            tk_diag *d = tk_gpu_refuse_attr(c->diags, c->target, c->m->attrs.cluster_span,
+                                            "cluster", "it has no clusters of blocks");
+            tk_help(c->diags, d, (tk_span){0}, "GPUs have them from compute capability 9.0 on");
         } else if (f->is_kernel) {
             function(c, f);
         }

@@ -3,15 +3,17 @@
 //
 // in:    laid-out level
 // out:   rings are made first; all else of the kernel is in one `programs`; the module is
-// `persistent` keeps: every value of each program needs: ring (rings that go on from one program to
-// the next are made once); out, which says how
+//        `persistent`
+// keeps: every value of each program
+// needs: ring (rings that go on from one program to the next are made once); out, which says how
 //        tiles are stored; before share and barrier, which keep the memory of one program and the
 //        next in order
 // when not: the kernel has no `@persistent`, and it is none in which warps of their own will bring
 //           tiles for products while others store by tensor copies; programs multiply more or fewer
 //           tiles than others, so that some block would be the last by far; there is no room for
-//           what is stored beside the rings. What is asked for and cannot be is an error: rows that
-//           go through shared memory wait there once and for all.
+//           what is stored beside the rings. Rows that go through shared memory wait there once
+//           and for all: a note says so where it is asked for, and no error, as the tensors of
+//           the launch are why.
 //
 // As many blocks run as the GPU holds at once. So nobody waits for a block to begin, and warps that
 // fetch (pass_specialize.c) bring the next program's tiles while the others still store.
@@ -27,7 +29,7 @@ typedef struct survey {
     tk_pass_ctx *c;
     tk_func *f;
     const tk_op *staged; // rows that go through shared memory
-    uint32_t by_tensor, products, stores;
+    uint32_t by_tensor, products, dots, stores;
     bool holds, uneven; // programs differ in how many tiles they fetch
     bool others;        // fetches by threads, stores by threads
     int64_t rings, barriers, scratch, out;
@@ -44,6 +46,7 @@ static void look(void *user, tk_op *op) {
     s->staged = s->staged ? s->staged : op->at.staged ? op : NULL;
     s->holds = s->holds || op->at.hold > 0;
     s->products += op->code == TK_OP_DOT && op->at.unit == TK_UNIT_WGMMA;
+    s->dots += op->code == TK_OP_DOT;
     s->by_tensor += fetch && tensor;
     s->others = s->others || ((fetch || stores_tile(s, op)) && !tensor);
     s->uneven = s->uneven || (fetch && tk_reached_along(s->f, op));
@@ -76,11 +79,50 @@ static bool fits(survey *s) {
            (int64_t)s->c->target->shared_max;
 }
 
-// Whether it pays though nobody asks for it.
+// Why it does not pay, where nobody asks for it. NULL: it does.
+static const char *rule_why_not(survey *s) {
+    return s->c->debug     ? "asserts and prints are kept"
+           : !s->by_tensor ? "no tile is fetched by tensor copies"
+           : !s->stores    ? "no tile is stored by tensor copies"
+           : s->others     ? "threads fetch or store a tile"
+           : s->staged     ? "rows go through shared memory"
+           : s->holds      ? "tiles stay in shared memory for a loop that reads them again"
+           : s->uneven     ? "programs fetch more or fewer tiles than others"
+           : !fits(s)      ? "there is no room beside its rings for what is stored"
+                           : NULL;
+}
+
+// The target of the same GPUs that has what is wanted here. NULL: none, or it is this one.
+static const tk_target *target_with(const tk_target *t) {
+    const tk_target *best = tk_target_for(t->cc / 10, t->cc % 10);
+    return best && best->wgmma && !t->wgmma ? best : NULL;
+}
+
+static void note(const survey *s, tk_verdict verdict, const char *text, const char *why) {
+    tk_module *m = s->c->m;
+    tk_note_add(&m->notes, "persist", "persistent", tk_loc_span(m, s->f->loc), verdict, "%s%s",
+                text, why);
+}
+
+static const char one_program[] = "a block runs one program: ";
+
+// Where nobody asks for it: whether it is done. Of programs without products nothing is said.
 static bool by_rule(survey *s) {
-    return s->c->target && s->c->target->wgmma && !s->c->debug && s->products > 0 &&
-           s->by_tensor > 0 && s->stores > 0 && !s->others && !s->staged && !s->holds &&
-           !s->uneven && fits(s);
+    const tk_target *t = s->c->target;
+    const char *why = NULL;
+    if (t && t->wgmma && s->products) {
+        why = rule_why_not(s);
+        if (!why) {
+            return true;
+        }
+    } else if (t && s->dots && target_with(t)) {
+        why = tk_format(s->c->m->arena, "%s has no wgmma, for which it pays; --arch %s has it",
+                        t->name, target_with(t)->name);
+    }
+    if (why) {
+        note(s, TK_NOTE_MISSED, one_program, why);
+    }
+    return false;
 }
 
 static void function(tk_pass_ctx *c, tk_func *f) {
@@ -90,9 +132,9 @@ static void function(tk_pass_ctx *c, tk_func *f) {
         return;
     }
     if (s.staged) {
-        tk_gpu_refuse(c->diags, c->m, c->target, s.staged,
-                      "'@persistent' cannot be kept: its rows are not aligned and go through "
-                      "shared memory");
+        c->m->attrs.persistent = false;
+        note(&s, TK_NOTE_MISSED, one_program,
+             "rows that are not aligned to 16 bytes go through shared memory");
         return;
     }
     tk_op *all = tk_op_new(f, TK_OP_PROGRAMS, f->loc, 0, NULL, 0, NULL, 1);
@@ -107,8 +149,8 @@ static void function(tk_pass_ctx *c, tk_func *f) {
     tk_op_append(all->reg[0], tk_op_new(f, TK_OP_YIELD, f->loc, 0, NULL, 0, NULL, 0));
     tk_op_insert_before(f->body->last, all);
     c->m->attrs.persistent = true;
-    tk_note_add(&c->m->notes, "persist", "persistent", tk_loc_span(c->m, f->loc), TK_NOTE_DONE,
-                "a block runs one program after the other: as many blocks as run at once");
+    note(&s, TK_NOTE_DONE,
+         "a block runs one program after the other: as many blocks as run at once", "");
 }
 
 void tk_pass_persist(tk_pass_ctx *c) {

@@ -36,7 +36,8 @@ typedef struct specializer {
     uint32_t fetches, by_tensor, by_registers, rings, products;
     int64_t producers;   // warps
     bool asked, excused; // by `@specialize`; it need not be kept
-    const char *why;
+    const char *why, *help;
+    const tk_op *by_all; // the first fetch that is neither by tensor copies nor through registers
 } specializer;
 
 // ---- Whether ------------------------------------------------------------------------------------
@@ -47,6 +48,7 @@ static void survey(void *user, tk_op *op) {
         s->fetches++;
         s->by_tensor += op->at.how == TK_HOW_TENSOR;
         s->by_registers += op->at.how == TK_HOW_REGISTERS;
+        s->by_all = s->by_all || op->at.how != TK_HOW_ASYNC ? s->by_all : op;
     }
     s->products += op->code == TK_OP_DOT && op->at.unit == TK_UNIT_WGMMA;
     s->rings += op->code == TK_OP_RING;
@@ -98,6 +100,10 @@ static const char *why_not(specializer *s) {
     const int64_t warps = s->c->m->attrs.warps;
     if (!s->last || !s->c->target->bulk || s->by_tensor + s->by_registers < s->fetches) {
         s->excused = by_promises(s);
+        s->help = !s->last ? "'@stages(n)', n from 2 on, loads the tiles of loops ahead, and "
+                             "'pipeline(n)' those of the loop that it stands at"
+                  : s->c->target->bulk ? NULL
+                                       : "GPUs have tensor copies from compute capability 9.0 on";
         return !s->last             ? "no tile is loaded ahead"
                : s->c->target->bulk ? "a tile is fetched by copies of all threads"
                                     : "a tile is not fetched by tensor copies";
@@ -264,7 +270,14 @@ static void drop_fetches(specializer *s, tk_region *r) {
 static void note(specializer *s, const char *why) {
     tk_module *m = s->c->m;
     if (why && s->asked && !s->excused) {
-        tk_gpu_refuse_attr(s->c->diags, s->c->target, m->attrs.specialize_span, "specialize", why);
+        tk_diag *d = tk_gpu_refuse_attr(s->c->diags, s->c->target, m->attrs.specialize_span,
+                                        "specialize", why);
+        if (s->by_all && s->last) {
+            tk_note(s->c->diags, d, tk_loc_span(m, s->by_all->loc), "it is loaded here");
+        }
+        if (s->help) {
+            tk_help(s->c->diags, d, (tk_span){0}, "%s", s->help);
+        }
         return;
     }
     tk_note_rec *n =

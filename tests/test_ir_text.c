@@ -277,12 +277,13 @@ Test(ir_text, attributes_of_the_kernel_are_kept) {
 
 Test(ir_text, attributes_have_places) {
     ir_env *e = ir_open();
-    const char *text = "module tile stages=3 @\"a.tk\":3-9 producers=1 consumers=2 "
-                       "@\"a.tk\":20-31\n\n"
+    const char *text = "module tile stages=3 @\"a.tk\":3-9 cluster=2 @\"a.tk\":10-14 "
+                       "producers=1 consumers=2 @\"a.tk\":20-31\n\n"
                        "func @f() @\"a.tk\":0-5 {\n  return @?\n}\n";
     const tk_module *m = ir_good(e, text);
     cr_assert_str_eq(ir_text_locs(e, m), text);
     cr_assert_eq(m->attrs.stages_span.begin, 3);
+    cr_assert_eq(m->attrs.cluster_span.end, 14);
     cr_assert_eq(m->attrs.specialize_span.end, 31);
     const char *bare = "module tile producers=2 stages=3\nfunc @f() {\n  return\n}\n";
     const tk_span at = ir_good(e, bare)->attrs.stages_span;
