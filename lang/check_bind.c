@@ -211,6 +211,32 @@ static void bind_named_dim(binder *b, const tk_named_dim *n) {
 }
 
 // ---- Defaults ---------------------------------------------------------------------------------
+// The first tensor or scalar of which the name is the type or a dimension; NULL: none.
+static const tk_kparam *teller(const tk_kernel_info *info, const char *name) {
+    for (uint32_t i = 0; i < info->nparam; i++) {
+        const tk_kparam *p = &info->param[i];
+        bool tells = tk_same_name(p->dtype, name);
+        for (uint32_t d = 0; d < p->rank; d++) {
+            tells = tells || tk_same_name(p->dim[d], name);
+        }
+        if (tells) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+void tk_help_no_value(tk_checker *c, tk_diag *d, const tk_kernel_info *info, uint32_t j) {
+    const tk_kcparam *p = &info->cparam[j];
+    const tk_kparam *by = p->from_arguments ? teller(info, p->name) : NULL;
+    if (by && by->is_tensor) {
+        tk_help(c->diags, d, (tk_span){0}, "give it with -D %s=VALUE, or with --in %s=ARRAY",
+                p->name, by->name);
+    } else {
+        tk_help(c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", p->name);
+    }
+}
+
 static void no_value(binder *b, uint32_t j) {
     const tk_cparam *p = &b->def->fn->cparams.at[j];
     b->cval[j] = tk_cparam_dep(b->c, p);
@@ -219,41 +245,112 @@ static void no_value(binder *b, uint32_t j) {
     }
     tk_diag *d = FAIL(b, p->span, "no-value", "compile-time parameter '%s' of '%s' has no value",
                       p->name.name, b->info->name);
-    tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", p->name.name);
+    tk_help_no_value(b->c, d, b->info, j);
+}
+
+// What parameter j follows from where nobody gives it; NULL: nothing.
+static const tk_expr *source(const binder *b, uint32_t j) {
+    const tk_fixed *f = &b->def->fixed[j];
+    const tk_cparam *p = &b->def->fn->cparams.at[j];
+    const tk_expr *e = f->value ? f->value : p->init;
+    return e ? e : tk_tune_first(b->def, p->name.name);
+}
+
+// Marks the sizes that are not known and that the expression, which stands at parameter j, names,
+// or a parameter before it.
+static void find_sizes(binder *b, uint32_t j, const tk_expr *e, bool *size) {
+    switch (e->kind) {
+    case TK_E_NAME: {
+        const uint32_t k = dim_index(b, e->u.name), before = cparam_index(b, e->u.name);
+        if (k != UINT32_MAX && b->dim[k] < 0) {
+            size[k] = true;
+        }
+        if (before < j && (!is_set(b, before) || tk_cval_dep(b->cval[before])) &&
+            source(b, before)) {
+            find_sizes(b, before, source(b, before), size);
+        }
+        return;
+    }
+    case TK_E_UNARY:
+        find_sizes(b, j, e->u.unary.x, size);
+        return;
+    case TK_E_BINARY:
+        find_sizes(b, j, e->u.binary.x, size);
+        find_sizes(b, j, e->u.binary.y, size);
+        return;
+    case TK_E_CALL:
+        for (uint32_t i = 0; i < e->u.call.args.n; i++) {
+            find_sizes(b, j, e->u.call.args.at[i].value, size);
+        }
+        return;
+    case TK_E_INT:
+    case TK_E_FLOAT:
+    case TK_E_BOOL:
+    case TK_E_STRING:
+    case TK_E_NEWAXIS:
+    case TK_E_INDEX:
+    case TK_E_LIST:
+    case TK_E_TUPLE:
+    case TK_E_LAMBDA:
+        return; // no sizes in a parameter's value
+    }
+}
+
+// "'M' and 'N'", and "--dim M=VALUE --dim N=VALUE".
+static const char *sizes_text(binder *b, const bool *size, bool options) {
+    tk_buf t;
+    tk_buf_init(&t, b->c->arena);
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < b->info->ndim; k++) {
+        left += size[k];
+    }
+    for (uint32_t k = 0; k < b->info->ndim; k++) {
+        if (size[k] && options) {
+            tk_buf_fmt(&t, "%s--dim %s=VALUE", t.n ? " " : "", b->info->dim[k]);
+        } else if (size[k]) {
+            tk_buf_fmt(&t, "%s'%s'", !t.n ? "" : left == 1 ? " and " : ", ", b->info->dim[k]);
+        }
+        left -= size[k];
+    }
+    return tk_buf_text(&t);
 }
 
 static void check_dependence(binder *b, uint32_t j, const tk_expr *e) {
     if (b->cval[j].kind == TK_V_ERROR || !tk_cval_dep(b->cval[j]) || b->in->partial || !b->ok) {
         return;
     }
-    tk_diag *d =
-        FAIL(b, e->span, "no-value", "the value of '%s' follows from sizes that are not known",
-             b->info->cparam[j].name);
-    const char *first = NULL;
-    tk_buf names;
-    tk_buf_init(&names, b->c->arena);
-    for (uint32_t k = 0; k < b->info->ndim; k++) {
-        if (b->dim[k] < 0) {
-            tk_buf_fmt(&names, "%s'%s'", first ? ", " : "", b->info->dim[k]);
-            first = first ? first : b->info->dim[k];
+    // Those of this parameter, and of all that have none yet.
+    bool *own = TK_NEW_ARRAY(b->c->arena, bool, b->info->ndim + 1);
+    bool *all = TK_NEW_ARRAY(b->c->arena, bool, b->info->ndim + 1);
+    find_sizes(b, j, e, own);
+    for (uint32_t i = 0; i < b->info->ncparam; i++) {
+        if ((!is_set(b, i) || tk_cval_dep(b->cval[i])) && !b->fn[i].expr && source(b, i)) {
+            find_sizes(b, i, source(b, i), all);
         }
     }
-    if (!first) {
-        tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", b->info->cparam[j].name);
-    } else {
-        tk_help(b->c->diags, d, (tk_span){0},
-                "give it with -D %s=VALUE, or with --dim %s=VALUE the sizes that it follows from; "
-                "not known are %s",
-                b->info->cparam[j].name, first, tk_buf_text(&names));
+    const char *name = b->info->cparam[j].name, *sizes = sizes_text(b, own, false);
+    tk_diag *d =
+        FAIL(b, e->span, "no-value", "the value of '%s' follows from sizes that are not known%s%s",
+             name, *sizes ? ": " : "", sizes);
+    const tk_kparam *by = NULL;
+    for (uint32_t k = 0; k < b->info->ndim && !by; k++) {
+        by = own[k] ? teller(b->info, b->info->dim[k]) : NULL;
     }
+    if (!by) {
+        tk_help(b->c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", name);
+        return;
+    }
+    tk_help(b->c->diags, d, (tk_span){0},
+            "give the sizes that are missing with %s, or those of a tensor with --in %s=ARRAY; or "
+            "give '%s' itself with -D %s=VALUE",
+            sizes_text(b, all, true), by->name, name, name);
 }
 
 static void complete(binder *b, uint32_t j) {
     const tk_kernel_def *def = b->def;
     const tk_cparam *p = &def->fn->cparams.at[j];
     const tk_fixed *f = &def->fixed[j];
-    const tk_expr *e = f->value ? f->value : p->init;
-    e = e ? e : tk_tune_first(def, p->name.name);
+    const tk_expr *e = source(b, j);
     uint32_t k = f->value ? f->alias : def->alias.n;
     uint32_t file = f->value ? def->alias.at[f->alias].file : def->file;
     if (tk_cparam_kind(b->c, p, false) == TK_CK_FN) {
@@ -296,7 +393,8 @@ static void check_known_dims(binder *b) {
         if (b->dim[k] < 0 && b->in->arg[i].given) {
             tk_diag *d = FAIL(b, b->def->dim.at[k].name.span, "no-value",
                               "the size '%s' is not known", b->info->dim[k]);
-            tk_help(b->c->diags, d, (tk_span){0}, "no argument tells it: give it by name");
+            tk_help(b->c->diags, d, (tk_span){0},
+                    "no argument tells it: give it with --dim %s=VALUE", b->info->dim[k]);
         }
     }
 }

@@ -168,7 +168,6 @@ tk_value tk_var_value(tk_checker *c, tk_span at, tk_var *var);
 tk_value tk_dim_value(tk_checker *c, tk_span at, tk_var *tensor, uint32_t axis);
 tk_value tk_make_number(tk_checker *c, tk_span at, tk_number n, bool dep); // untyped
 tk_value tk_dep_const(tk_checker *c, tk_span at, tk_dtype t, bool untyped);
-tk_value tk_type_value(tk_span at, tk_dtype t);
 tk_value tk_fn_value(tk_span at, const tk_fnval *fv);
 tk_const tk_number_const(tk_number n); // as i64, u64, f64 or bool
 tk_number tk_const_number(tk_const k);
@@ -334,6 +333,9 @@ tk_value tk_kernel_eval(tk_checker *c, const tk_kernel_def *def, uint32_t j, con
 // Walks grid and body into out (or nowhere, in general).
 void tk_kernel_walk(tk_checker *c, const tk_kernel_def *def, tk_kenv *env, tk_program *out);
 void tk_check_kernel_general(tk_checker *c, const tk_kernel_def *def);
+
+// How a compile-time parameter gets a value that it has not.
+void tk_help_no_value(tk_checker *c, tk_diag *d, const tk_kernel_info *info, uint32_t j);
 
 struct tk_bind_env {
     const tk_kernel_def *def;

@@ -87,8 +87,9 @@ tk_value tk_error_value(tk_span at);
 const char *tk_source_text(tk_checker *c, tk_span at);
 
 // ---- Values
-tk_value tk_make_value(tk_checker *c, tk_x *x);               // a run-time value
-tk_value tk_make_int(tk_checker *c, tk_span at, int64_t i);   // an untyped constant
+tk_value tk_make_value(tk_checker *c, tk_x *x);             // a run-time value
+tk_value tk_make_int(tk_checker *c, tk_span at, int64_t i); // an untyped constant
+tk_value tk_type_value(tk_span at, tk_dtype t);
 tk_value tk_make_bits(tk_checker *c, tk_span at, tk_dtype t); // likewise, of an element
 tk_value tk_make_const(tk_checker *c, tk_span at,
                        tk_const k);                       // a typed constant, with its CONST node

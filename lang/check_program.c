@@ -80,7 +80,7 @@ static bool is_open(tk_checker *c, const tk_bound *bound) {
         tk_diag *d = tk_err_diag(c, e->def->fn->cparams.at[j].span, "no-value",
                                  "compile-time parameter '%s' of '%s' has no value",
                                  bound->info->cparam[j].name, bound->info->name);
-        tk_help(c->diags, d, (tk_span){0}, "give it with -D %s=VALUE", bound->info->cparam[j].name);
+        tk_help_no_value(c, d, bound->info, j);
         return true;
     }
     return false;

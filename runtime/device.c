@@ -53,7 +53,9 @@ static void unknown_device(tk_work *w, void *arg) {
         tk_buf_fmt(&b, ", %s", devices[i]->name);
     }
     work_fail(w, TKC_ERROR_DEVICE, "unknown-device",
-              "this build has no device '%s'; it has: auto%s", o->name, tk_buf_text(&b));
+              "there is no device '%s'; this build has: auto%s", o->name, tk_buf_text(&b));
+    tk_help(&w->diags, w->diags.list.at[w->diags.list.n - 1], (tk_span){0},
+            "which of several stands behind a colon: cuda:1, sim:80");
 }
 
 static void open_one(tk_work *w, void *arg) {

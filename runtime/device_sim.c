@@ -17,8 +17,8 @@ static bool sim_open(tk_work *w, tkc_device *d, unsigned ordinal) {
     }
     const tk_target *t = tk_target_for(cc / 10, cc % 10);
     if (!t || t->cc != cc || cc >= 100) {
-        work_fail(w, TKC_ERROR_DEVICE, "no-gpu",
-                  "no device '%s': what is simulated is sim:80, sim:86, sim:89 and sim:90",
+        work_fail(w, TKC_ERROR_DEVICE, "unknown-device",
+                  "there is no device '%s': what is simulated is sim:80, sim:86, sim:89 and sim:90",
                   d->name);
         return false;
     }

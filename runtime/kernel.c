@@ -66,8 +66,10 @@ static tk_kernel_info *find_kernel(tk_work *w, kernel_make *m) {
         } else {
             tk_span none = {0, 0, 0};
             work_fail(w, TKC_ERROR_SOURCE, "which-kernel",
-                      "the program has %u kernels; name one of: %s", p->nkernel, kernel_list(w, p));
-            tk_help(&w->diags, w->diags.list.at[w->diags.list.n - 1], none, "tkc: --kernel NAME");
+                      "the program has %u kernels, of which none is named: %s", p->nkernel,
+                      kernel_list(w, p));
+            tk_help(&w->diags, w->diags.list.at[w->diags.list.n - 1], none,
+                    "give it with --kernel NAME");
         }
         return NULL;
     }

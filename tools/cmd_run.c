@@ -231,7 +231,8 @@ static const option options[] = {
     EXPECT_OPTIONS,
     {"--device", NULL, OPTION_TEXT, "NAME", offsetof(run_settings, device),
      "auto (the default: cuda where there is one, else cpu; with --check cpu), cpu, cuda, or "
-     "cuda:1, ... of several; sim: the GPU's code, simulated",
+     "cuda:1, ... of several; sim: the GPU's code, simulated, of compute capability 9.0 as "
+     "sim:90, or sim:80, sim:86, sim:89",
      NULL},
     {"--schedule", NULL, OPTION_COUNT, "S", offsetof(run_settings, schedule),
      "sim: the seed of the order in which warps run; 0 (the default): one after another", NULL},

@@ -156,13 +156,28 @@ static void put_report(tool *t, tkc_report *report) {
     json_decref(list);
 }
 
+// A device that no machine has is a malformed value of the command line.
+static bool is_unknown_device(tkc_status s, tkc_report *report) {
+    bool found = false;
+    size_t i;
+    json_t *one,
+        *list = s == TKC_ERROR_DEVICE ? json_loads(tkc_report_json(report), 0, NULL) : NULL;
+    json_array_foreach(list, i, one) {
+        const char *id = json_string_value(json_object_get(one, "id"));
+        found = found || (id && strcmp(id, "unknown-device") == 0);
+    }
+    json_decref(list);
+    return found;
+}
+
 bool tool_report(tool *t, tkc_status s, tkc_report *report) {
-    tool_raise(t, status_code(s));
+    const int code = report && is_unknown_device(s, report) ? CODE_USAGE : status_code(s);
+    tool_raise(t, code);
     if (report) {
         put_report(t, report);
     }
     if (s != TKC_OK && tkc_report_errors(report) == 0) {
-        put_error(t, status_code(s), tkc_status_text(s), NULL);
+        put_error(t, code, tkc_status_text(s), NULL);
     }
     tkc_report_destroy(report);
     return s == TKC_OK;
