@@ -232,7 +232,7 @@ static void build_one(const call *c) {
     case TK_BI_PRINT: build_print(c); return;
     // These are ELEM or ATOMIC, or decided by the checker.
     case TK_BI_WHERE: case TK_BI_FMIN: case TK_BI_FMAX: case TK_BI_CLAMP: case TK_BI_GIVEN:
-    case TK_BI_BITWIDTH:
+    case TK_BI_BITWIDTH: case TK_BI_DOT_TYPE:
     case TK_BI_STATIC_ASSERT: case TK_BI_ATOMIC_ADD: case TK_BI_ATOMIC_MAX: case TK_BI_ATOMIC_MIN:
     case TK_BI_ATOMIC_AND: case TK_BI_ATOMIC_OR: case TK_BI_ATOMIC_XOR: case TK_BI_ATOMIC_XCHG:
     case TK_BI_ATOMIC_CAS: case TK_BI_COUNT: break;

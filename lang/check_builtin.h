@@ -65,6 +65,7 @@
     X(RAND,          rand,          SIG, ANY)    \
     X(PROGRAM,       program,       SIG, ANY)    \
     X(BITWIDTH,      bitwidth,      SIG, ANY)    \
+    X(DOT_TYPE,      dot_type,      SIG, ANY)    \
     X(GIVEN,         given,         OWN, ANY)    \
     X(ASSERT,        assert,        SIG, ANY)    \
     X(STATIC_ASSERT, static_assert, SIG, ANY)    \

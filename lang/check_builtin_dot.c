@@ -30,6 +30,18 @@ static bool dot_result(tk_dtype t, tk_dtype *out) {
     return false;
 }
 
+tk_value tk_rule_dot_type(tk_bcall *b) {
+    tk_dtype t, of;
+    if (!tk_bi_type(b, 0, &t)) {
+        return tk_bi_error(b);
+    }
+    if (!dot_result(t, &of)) {
+        return tk_err(b->c, b->arg[0]->span, "type-mismatch",
+                      "'dot' multiplies floats, i8 and u8, not %s", tk_dtype_name(t));
+    }
+    return tk_type_value(b->call->span, of);
+}
+
 // Whether the operands' element types go together; reported where not.
 static bool same_dtype(tk_bcall *b, uint32_t i, tk_value x, uint32_t j, tk_value y) {
     tk_dtype s = x.type->dtype;

@@ -34,10 +34,10 @@ syn keyword tkBuiltin deinterleave flip slice gather where min max fmin fmax cla
 syn keyword tkBuiltin any all xor argmax argmin reduce cumsum cumprod cummax cummin scan sort topk
 syn keyword tkBuiltin histogram dot dot_scaled atomic_add atomic_max atomic_min atomic_and
 syn keyword tkBuiltin atomic_or atomic_xor atomic_xchg atomic_cas philox rand randn program_id
-syn keyword tkBuiltin num_programs bitwidth given assert static_assert assume print abs exp exp2
-syn keyword tkBuiltin expm1 log log2 log1p sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh
-syn keyword tkBuiltin tanh erf pow floor ceil round trunc fma sigmoid rcp isnan isinf cdiv
-syn keyword tkBuiltin next_pow2 popcount clz mulhi
+syn keyword tkBuiltin num_programs bitwidth dot_type given assert static_assert assume print abs
+syn keyword tkBuiltin exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tan asin acos atan atan2
+syn keyword tkBuiltin sinh cosh tanh erf pow floor ceil round trunc fma sigmoid rcp isnan isinf
+syn keyword tkBuiltin cdiv next_pow2 popcount clz mulhi
 syn keyword tkWord step
 
 hi def link tkNumber Number
