@@ -242,11 +242,35 @@ def project(driver):
                                               f"find_package(tkc REQUIRED)\nadd_executable(rows main.c)\n{call}\n")
         said = execute(["cmake", "-S", wrong, "-B", FOLDER / "wrong-build", f"-DCMAKE_PREFIX_PATH={prefix}"], code=1)
         check(text in said, f"{call}: {said}")
-    if shutil.which("pkg-config"):
-        env = dict(os.environ, PKG_CONFIG_PATH=str(next(prefix.glob("lib*/**/pkgconfig"))))
-        flags = execute(["pkg-config", "--cflags", "--libs", "tkcrt"], env=env).split()
-        execute(["cc", "main.c", "k.o", *flags, "-o", "main"])
-        check("right" in execute(["./main"], env=driver), "by pkg-config")
+    lines(driver, prefix)
+
+
+def lines(driver, prefix):
+    """The commands of the pages that compile a C program, as they stand there."""
+    plain = {k: v for k, v in os.environ.items() if k not in ("CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH")}
+    package = str(next(prefix.glob("lib*/**/pkgconfig")))
+    usual = {"CPATH": str(prefix / "include"), "LIBRARY_PATH": str(pathlib.Path(package).parent)}
+    page = (SOURCE / "docs" / "embedding.md").read_text()
+    found = [line.split(" && ")[0] for line in page.splitlines() if line.startswith("cc ")]
+    check(len(found) == 3, f"embedding.md: {found}")
+    for line in found:
+        if "pkg-config" in line and not shutil.which("pkg-config"):
+            continue
+        command = line.replace("app.c saxpy.o", "main.c k.o").replace("-o app", "-o main")
+        command = command.replace("$DIR/lib/pkgconfig", package).replace("$TKC/build/release", str(BUILD)).replace("$TKC", str(SOURCE))
+        (FOLDER / "main").unlink(missing_ok=True)
+        execute(["sh", "-c", command], env=plain if "$" in line else dict(plain, **usual))
+        check("right" in execute(["./main"], env=driver), line)
+    readme = (SOURCE / "README.md").read_text()
+    (FOLDER / "app.c").write_text(readme.split("```c\n")[1].split("```")[0])
+    flags = re.findall(r"`(-Iruntime [^`]*)`", readme)
+    package_line = re.findall(r"`cc (app.c .*pkg-config[^`]*)`", readme)
+    check(len(flags) == len(package_line) == 1, f"README: {flags} {package_line}")
+    by_folder = f"cc {FOLDER}/app.c -o {FOLDER}/app " + flags[0].replace("build/release", str(BUILD)).replace("$PWD/" + str(BUILD), str(BUILD))
+    by_package = f"PKG_CONFIG_PATH={package}; export PKG_CONFIG_PATH; cc -o app {package_line[0]} -Wl,-rpath,{pathlib.Path(package).parent}"
+    for command, cwd in ((by_folder, SOURCE), *(((by_package, FOLDER),) if shutil.which("pkg-config") else ())):
+        done = subprocess.run(["sh", "-c", command], cwd=cwd, env=plain, capture_output=True, text=True, check=False)
+        check(done.returncode == 0 and "2 4 6" in execute(["./app"], env=plain), f"{command}: {done.stderr}")
 
 
 def main():
