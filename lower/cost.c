@@ -42,8 +42,8 @@ static double whole(double x) {
     return n < x ? n + 1 : n;
 }
 
-static const char *bound_of(const tk_prediction *p, const tk_launch *l) {
-    const double n = l->blocks, main = n * p->main, rest = p->begin + p->end;
+// Of `main` cycles of loops and `rest` beside them, on the multiprocessor that has most to do.
+static const char *bound_of(const tk_prediction *p, double main, double rest) {
     const double most = greater(p->matrix, greater(p->shared, p->cache));
     return rest > main         ? "the first tile and the stores"
            : p->threads > most ? "what threads load and compute"
@@ -51,11 +51,6 @@ static const char *bound_of(const tk_prediction *p, const tk_launch *l) {
            : p->matrix >= most ? "the matrix units"
            : p->shared >= most ? "shared memory"
                                : "reads from the second-level cache";
-}
-
-// Cycles of n blocks on a multiprocessor: what they wait for is shared by them.
-static double of_blocks(const tk_prediction *p, double n) {
-    return n > 0 ? n * p->main + p->begin + p->end : 0;
 }
 
 tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand *d,
@@ -74,14 +69,16 @@ tk_prediction tk_predict(const tk_gpu *gpu, const tk_target *t, const tk_demand 
              (l->apart ? 0 : d->tiles * figure.together);
     const double at_once = mps * l->blocks, full = (double)(uint64_t)(l->programs / at_once);
     const double rest = whole((l->programs - full * at_once) / mps);
-    double cycles = full * of_blocks(&p, l->blocks) + of_blocks(&p, rest);
+    const double loops = (full * l->blocks + rest) * p.main;
     p.waves = whole(l->programs / at_once);
+    double beside = p.waves * (p.begin + p.end);
     if (l->persistent && l->apart && p.waves > 1) { // the next tiles come while results are stored
-        cycles -= (p.waves - 1) * p.begin;
+        beside -= (p.waves - 1) * p.begin;
     }
+    const double cycles = loops + beside;
     const double by_memory = l->least_bytes / (gpu->bandwidth * figure.memory);
     const double by_cycles = cycles / (clock * figure.sustained);
     p.seconds = figure.launch + greater(by_memory, by_cycles);
-    p.bound = by_memory > by_cycles ? "memory" : bound_of(&p, l);
+    p.bound = by_memory > by_cycles ? "memory" : bound_of(&p, loops, beside);
     return p;
 }

@@ -46,6 +46,12 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
 bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
                     uint64_t *at);
 
+// Whether all of its tile is inside of the tensor, along those dimensions in which the tile with
+// the next `number` of the sample lies elsewhere; of a fetch through registers also the 16 bytes
+// around it, and all tiles of its stream. What is not known is.
+bool tk_count_inside(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                     int64_t *number);
+
 // How an op works across threads, if it is not staged.
 typedef struct tk_across_count {
     bool known;        // whether the following are; bytes and place of its memory always are

@@ -302,6 +302,35 @@ static bool all_whole(view *v) {
     return whole;
 }
 
+static void corners(view *v, int64_t at[2][TK_MAX_TENSOR_RANK]) {
+    const uint32_t last = v->l ? (1U << tk_layout_bits(v->l)) - 1 : 0;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        at[0][d] = at[1][d] = 0;
+        (void)(index_of(v, d, 0, &at[0][d]) && index_of(v, d, last, &at[1][d]));
+    }
+}
+
+bool tk_count_inside(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                     int64_t *number) {
+    view v = view_of(s, x, op, p);
+    int64_t here[2][TK_MAX_TENSOR_RANK], next[2][TK_MAX_TENSOR_RANK];
+    bool in = true, all = true;
+    corners(&v, here);
+    ++*number;
+    view w = view_of(s, x, op, p);
+    corners(&w, next);
+    --*number;
+    for (uint32_t d = 0; d < v.rank; d++) {
+        const int64_t end = v.size[d] < 0 ? INT64_MAX : v.size[d];
+        const bool one = here[0][d] >= 0 && here[0][d] < end && here[1][d] >= 0 && here[1][d] < end;
+        const bool moves = here[0][d] != next[0][d];
+        in = in && (one || !moves);
+        all = all && one;
+    }
+    const bool stream = all && op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS;
+    return in && (!stream || !tk_fetch_in_pieces(x, op) || all_whole(&v));
+}
+
 static void enumerate_registers(view *v) {
     const unsigned n = tk_fetch_chunk(v->s->f, v->op), warps = tk_fetch_warps(v->s->f, v->op);
     const uint64_t end = end_of(v);

@@ -136,9 +136,47 @@ static int64_t period(tk_recorder *r, const tk_op *op, const tk_view_plan *p, in
     return step == 0 ? 1 : SECTOR / (int64_t)(step & -step);
 }
 
+// Of the numbers of iterations or programs from `from` to `to` - 1, those that are not at the edges
+// of the tensor are alike but for their place in a sector. The others, of which only so many are
+// looked for at each end, are counted one by one.
+enum { MOST_AT_AN_EDGE = 64, FEW = 16 };
+typedef struct middle {
+    int64_t from, to;
+} middle;
+
+static middle middle_of(tk_recorder *r, const tk_op *op, const tk_view_plan *p, int64_t *at,
+                        int64_t from, int64_t to) {
+    middle m = {from, to};
+    *at = from + (to - from) / 2;
+    if (to - from > FEW && !tk_count_inside(&r->sample, r->x, op, p, at)) {
+        return m; // all are at an edge, and alike
+    }
+    for (*at = from; m.from < to && m.from - from < MOST_AT_AN_EDGE; *at = ++m.from) {
+        if (tk_count_inside(&r->sample, r->x, op, p, at)) {
+            break;
+        }
+    }
+    for (*at = to - 1; m.to > m.from && to - m.to < MOST_AT_AN_EDGE; *at = --m.to - 1) {
+        if (tk_count_inside(&r->sample, r->x, op, p, at)) {
+            break;
+        }
+    }
+    return m;
+}
+
+// How many numbers each that is counted stands for, from *at on.
+static double alike(const middle *m, int64_t at, int64_t step) {
+    return at < m->from || at >= m->to ? 1 : (double)((m->to - 1 - at) / step + 1);
+}
+
+// The next number to count.
+static int64_t after(const middle *m, int64_t at, int64_t step) {
+    return at + 1 == m->from + step && at + 1 < m->to ? m->to : at + 1;
+}
+
 // Adds `times` executions, of all iterations of the loops from number `level` on: of each loop the
-// first and the last are counted, and those between that begin at different places in a sector.
-// Those that are not known are as `first`.
+// first and the last are counted, those at the edges of the tensor, and of those between the ones
+// that begin at different places in a sector. Those that are not known are as `first`.
 static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t level,
                            double times, const tk_view_count *first, amount *to) {
     if (level == r->sample.nin) {
@@ -148,19 +186,15 @@ static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *
     }
     const int64_t n = (int64_t)r->loop[level].trips;
     int64_t *at = &r->sample.in[level].number;
-    *at = 0;
-    if (n > 0) {
-        add_iterations(r, op, p, level + 1, times, first, to);
+    middle m = {1, n - 1};
+    int64_t step = 1;
+    if (n > 3 && r->sample.nin == 1) {
+        m = middle_of(r, op, p, at, 1, n - 1);
+        *at = m.from;
+        step = period(r, op, p, at);
     }
-    *at = 1;
-    const int64_t step = n > 3 && r->sample.nin == 1 ? period(r, op, p, at) : 1;
-    for (; *at <= step && *at < n - 1; ++*at) {
-        const double alike = (double)((n - 2 - *at) / step + 1);
-        add_iterations(r, op, p, level + 1, times * alike, first, to);
-    }
-    *at = n - 1;
-    if (n > 1) {
-        add_iterations(r, op, p, level + 1, times, first, to);
+    for (*at = 0; *at < n; *at = after(&m, *at, step)) {
+        add_iterations(r, op, p, level + 1, times * alike(&m, *at, step), first, to);
     }
     *at = 0;
 }
@@ -191,18 +225,9 @@ static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_
     return first;
 }
 
-static bool tests_low(const tk_view_plan *p) {
-    for (uint32_t d = 0; d < p->rank; d++) {
-        if (p->low[d]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Of all programs: along each axis of the grid those before the last are as the first of them whose
-// rows begin at the same place in a sector; and the first stands for itself where what is before
-// its tensor is tested.
+// Of all programs: along each axis of the grid those before the last that are at no edge of the
+// tensor, in the first and in the last iteration, are as the first of them whose rows begin at the
+// same place in a sector.
 static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axes,
                     double programs, amount *to) {
     if (axes == 0) {
@@ -211,17 +236,15 @@ static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint
     }
     const uint32_t axis = axes - 1;
     int64_t *at = &r->sample.program[axis];
-    const int64_t n = tk_sample_programs_along(&r->sample, axis), step = period(r, op, p, at);
-    const int64_t from = tests_low(p) ? 1 : 0;
-    if (from && n > 1) {
-        add_all(r, op, p, axis, programs, to);
-    }
-    for (*at = from; *at < from + step && *at < n - 1; ++*at) {
-        add_all(r, op, p, axis, programs * (double)((n - 2 - *at) / step + 1), to);
-    }
-    *at = n - 1;
-    if (n > 0) {
-        add_all(r, op, p, axis, programs, to);
+    const int64_t n = tk_sample_programs_along(&r->sample, axis);
+    middle m = middle_of(r, op, p, at, 0, n - 1);
+    r->sample.last = true;
+    m = middle_of(r, op, p, at, m.from, m.to);
+    r->sample.last = false;
+    *at = m.from;
+    const int64_t step = period(r, op, p, at);
+    for (*at = 0; *at < n; *at = after(&m, *at, step)) {
+        add_all(r, op, p, axis, programs * alike(&m, *at, step), to);
     }
     *at = 0;
 }

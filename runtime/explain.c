@@ -231,6 +231,25 @@ static void add_prediction(tk_module *m, const explained *x, const tk_prediction
     tk_note_number_add(notes, n, "end cycles", p->end);
 }
 
+// Blocks that a multiprocessor holds, as far as is known.
+static double blocks_of(const tk_note_rec *occupancy) {
+    const double blocks = explain_number(occupancy, "blocks");
+    return blocks > 0 ? blocks : 1;
+}
+
+// How many blocks run all programs, where both are known.
+static void add_blocks(tk_module *m, const explained *x) {
+    const tk_note_rec *o = note_of(m, "occupancy");
+    const double most = o ? blocks_of(o) * x->gpu->multiprocessors : 0;
+    for (uint32_t i = 0; i < m->notes.list.n && o && x->programs >= 0; i++) {
+        tk_note_rec *r = m->notes.list.at[i];
+        if (is(r, "persistent") && r->verdict == TK_NOTE_DONE) {
+            tk_note_number_add(&m->notes, r, "programs", x->programs);
+            tk_note_number_add(&m->notes, r, "blocks", x->programs < most ? x->programs : most);
+        }
+    }
+}
+
 // Where the sizes are known, of a kernel with products on tensor cores.
 static bool predict(tk_module *m, const explained *x) {
     const tk_note_rec *r = note_of(m, "demand"), *o = note_of(m, "occupancy");
@@ -246,9 +265,8 @@ static bool predict(tk_module *m, const explained *x) {
                          .lifted = explain_number(r, "requests of fetches"),
                          .flops = x->flops,
                          .stored = stored_bytes(x)};
-    const double blocks = explain_number(o, "blocks");
     const tk_launch l = {.programs = x->programs,
-                         .blocks = blocks > 0 ? blocks : 1,
+                         .blocks = blocks_of(o),
                          .least_bytes = x->least_bytes,
                          .apart = is_done(m, "specialized"),
                          .persistent = is_done(m, "persistent"),
@@ -301,6 +319,7 @@ static void explain(tk_work *w, void *arg) {
     x.fact = o.facts;
     sort_notes(&w->arena, m, &x);
     find_times(&x);
+    add_blocks(m, &x);
     if (predict(m, &x)) {
         sort_notes(&w->arena, m, &x);
     }

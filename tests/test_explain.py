@@ -111,8 +111,8 @@ KERNELS = [
     ("std/matmul.tk", "matmul", "--in a=randn(64,128):bf16 --in b=randn(128,64):bf16 -D BM=32"),
     ("std/matmul.tk", "matmul", "--in a=randn(320,64):bf16 --in b=randn(64,264):bf16 -D BM=128 -D BN=256"),
     ("std/matmul.tk", "matmul", "--in a=randn(200,64):bf16 --in b=randn(64,136):bf16 -D O=f32 -D BM=64 -D BN=64"),
-    ("std/matmul.tk", "matmul", "--in a=randint(0,9,64,128):i8 --in b=randint(0,9,128,64):i8 -D A=i32 -D O=i32"),
-    ("std/matmul.tk", "matmul", "--in a=randn(64,64):f64 --in b=randn(64,64):f64 -D A=f64"),
+    ("std/matmul.tk", "matmul", "--in a=randint(0,9,64,128):i8 --in b=randint(0,9,128,64):i8 -D O=i32"),
+    ("std/matmul.tk", "matmul", "--in a=randn(64,64):f64 --in b=randn(64,64):f64"),
     ("std/matmul.tk", "matmul", "--in a=randn(127,65):bf16 --in b=randn(65,129):bf16"),
     ("std/matmul.tk", "matmul", "--in a=randn(128,199):bf16 --in b=randn(199,199):bf16 -D BM=128 -D BN=128"),
     ("std/matmul.tk", "matmul", "--in a=randn(33,199):bf16 --in b=randn(199,33):bf16 -D BM=32 -D BN=32"),
@@ -159,7 +159,18 @@ BIAS = STREAM % ("x: in T[M, N], b: in T[M], y: out T[M, N]", "i in cdiv(M, 16),
 NESTED = STREAM % (BOTH, "i in 2", """    for r in i .. M step 2 {
         for k in 0 .. N step 200 { y[r, k +: 200] = x[r, k +: 200] + x[r, k + 1 +: 200]; }
     }""")
+# The last iterations but one are at the end of the tensor too, or behind it.
+BESIDE = STREAM % (BOTH, "i in M", """    for k in 0 .. N step 256 pipeline(3) {
+        y[i, k +: 256] = x[i, k - 8 +: 256] + x[i, k + 8 +: 256];
+    }""")
+FAR = BESIDE.replace("k - 8", "k - 300").replace("k + 8", "k + 300")
+SHIFTED = STREAM % (BOTH, "i in M, j in cdiv(N, 128)", "    y[i, j * 128 +: 128] = x[i, j * 128 - 200 +: 128] + x[i, j * 128 + 200 +: 128];")
 UNTUNED = [
+    (BESIDE, "stream", "--in x=randn(3,781):f16"),
+    (BESIDE, "stream", "--in x=randn(1,781):f16"),
+    (FAR, "stream", "--in x=randn(3,1201):f16"),
+    (SHIFTED, "stream", "--in x=randn(3,1200)"),
+    (SHIFTED, "stream", "--in x=randn(5,1024):bf16"),
     (SUMS, "stream", "--in x=randn(3,2048):bf16"),
     (SUMS, "stream", "--in x=randn(5,1001):f16"),
     (STENCIL, "stream", "--in x=randn(3,2048)"),
@@ -484,6 +495,18 @@ def predictions():
     notes = explained("std/matmul.tk", "--kernel", "matmul", "--in", "a=randn(255,259):bf16", "--in", "b=randn(259,257):bf16", "--arch", "sm_90a")["notes"]
     (access,) = [x for x in notes if x["id"] == "access" and "'c'" in x["text"]]
     check(number(access, "sectors_a_request") < 4, f"{access}")
+    # What a launch is bound by follows from the same numbers as its time; how many blocks run its programs.
+    for n in (256, 512, 1024, 2048, 4096):
+        said = set()
+        for how in ("", "@specialize(producers = 1, consumers = 1)\n", "@stages(2)\n", "@stages(4)\n"):
+            text = how + AGAIN.replace(", precision = PRECISION", "").replace("T[", "bf16[")
+            notes = explained(file_of(text), "--arch", "sm_90a", *(w for d in "MNK" for w in ("--dim", f"{d}={n}")), "--given", "a", "--given", "b")["notes"]
+            (note,) = [x for x in notes if x["id"] == "predicted"]
+            said.add((note["text"].split("bound by")[1], tuple(number(note, x) for x in ("seconds", "waves", "loop_cycles", "begin_cycles", "end_cycles"))))
+            (note,) = [x for x in notes if x["id"] == "persistent"]
+            programs, blocks = number(note, "programs"), number(note, "blocks")
+            check(programs == (n // 64) * (n // 128) and blocks <= programs and (blocks == programs or blocks % 132 == 0), f"{n}: {note}")
+        check(len({x[1] for x in said}) == len(said), f"{n}: {said}")
     # No prediction without sizes, or without products.
     words = ["std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64"]
     for more, said in ((["--dim", "M=512", "--dim", "N=512", "--dim", "K=512"], True), ([], False)):
