@@ -37,6 +37,7 @@ KERNELS = [
     ("matmul", "matmul_orders", "-D T=f16 -D BM=128 -D BN=128 --given at --given b", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_batched", "-D T=bf16 -D BM=128 -D BN=64 --given a --given bt", {VECTOR_LOADS, NO_FMA}),
     ("matmul", "matmul_split_k", "-D T=f16 -D BN=64 --given a --given b", {VECTOR_LOADS, NO_FMA}),
+    ("matmul", "realign", "-D T=bf16", {VECTORS, NO_FMA, NO_SPILLS}),
     ("matmul", "matmul_split_k_sum", "-D A=f32 -D O=f16 --dim N=512", {VECTORS, NO_FMA}),
     ("attention", "causal_attention", "-D T=f16 -D D=64 -D BM=64 -D BN=64", {BOUNDED, HARDWARE_EXP, REDUCES, VECTOR_LOADS}),
     ("attention", "causal_attention", "-D T=bf16 -D D=128 --dim B=4 --dim H=16 --dim M=4096 --dim N=4096",
