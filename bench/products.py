@@ -181,7 +181,7 @@ CASES = [
     dataclasses.replace(
         product("matmul_aligned", None, {(4095, 4097, 4099): 2.5}, aligned),
         steps=[(OWN, "align_a", {}), (OWN, "align_b", {}), (OWN, "aligned", {})]),
-    product("matmul_tf32", (OWN, "rounded", {}), {(4096, 4096, 4096): 1.0}, beside=cublas_tf32, dtype="f32"),
+    product("matmul_tf32", (STD, "matmul", {"TF32": True}), {(4096, 4096, 4096): 1.0}, beside=cublas_tf32, dtype="f32"),
     product("gelu_max", (OWN, "gelu_max", {}), {(4096, 4096, 4096): None}, gelu_max, gelu_max_exact, None, None, ("c", "most")),
     attention("attention", "attention", False),
     attention("attention_causal", "causal_attention", True),

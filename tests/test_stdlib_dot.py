@@ -113,6 +113,22 @@ def test_matmul_orders(dtype, order):
         equal(c.f64(), a @ b + add)
 
 
+# Small integers are what tf32 has exactly; of others each operand is rounded by half of a unit of 10 digits.
+@test(*[(order, size) for order in ("nn", "nt", "tn", "tt") for size in ((100, 72, 132), (20, 40, 70), (260, 136, 64))])
+def test_matmul_tf32(order, size):
+    m, n, k = size
+    for make, exact in ((whole, True), (lambda shape, dtype, seed: random(*shape, seed=seed), False)):
+        a, b = make((m, k), "f32", 1), make((k, n), "f32", 2)
+        args = {"a" if order[0] == "n" else "at": In(a if order[0] == "n" else a.T, "f32"), "b" if order[1] == "n" else "bt": In(b if order[1] == "n" else b.T, "f32")}
+        bound = 0 if exact else (2.0 ** -10 + k * 2.0 ** -22) * (np.abs(a) @ np.abs(b))
+        c, each, part = Out((m, n), "f32"), Out((1, m, n), "f32"), Out((2, m, n), "f32")
+        launch(kernel(MATMUL, "matmul_orders", TF32=True), c=c, **args)
+        launch(kernel(MATMUL, "matmul_batched", TF32=True), c=each, **{name: In(x.array[None], "f32") for name, x in args.items()})
+        launch(kernel(MATMUL, "matmul_split_k", TF32=True), part=part, **args)
+        for got in (c.f64(), each.f64()[0], part.f64().sum(axis=0)):
+            assert (np.abs(got - a @ b) <= bound).all(), f"{order} {size}: {np.abs(got - a @ b).max()}"
+
+
 @test(*[(dtype, order, s) for dtype in ("f16", "i8") for order in ("nn", "nt", "tn", "tt") for s in (1, 3)])
 def test_matmul_batched(dtype, order, s):
     sums = SUMS.get(dtype, "f32")
