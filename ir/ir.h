@@ -242,6 +242,7 @@ typedef struct tk_module {
     tk_kernel_attrs attrs;
     int64_t thread_elems; // of a tile that a thread works on at once, at most; 0: as lower/ decides
     int64_t packed;       // programs of the source that one of these is; 0: itself
+    int64_t live;         // elements of the largest tile before it was padded; 0: it was not
     int64_t group;        // order of programs: as many along axis 0 as this, with all along axis 1,
                           // come before the next along axis 0; 0: all along axis 0 do
     int64_t shared;       // bytes of shared memory of a program, once they are given out

@@ -350,6 +350,7 @@ static bool module_attr(tk_irparse *p) {
                   {"producers", &a->producers, &a->specialize_span},
                   {"consumers", &a->consumers, &a->specialize_span},
                   {"packed", &p->m->packed, NULL},
+                  {"live", &p->m->live, NULL},
                   {"group", &p->m->group, NULL},
                   {"shared", &p->m->shared, NULL}};
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {

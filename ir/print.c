@@ -433,6 +433,7 @@ static void module_head(printer *p, const tk_module *m) {
     int_attr(p, "consumers", a->consumers, 0);
     attr_place(p, a->producers + a->consumers, a->specialize_span);
     int_attr(p, "packed", m->packed, 0);
+    int_attr(p, "live", m->live, 0);
     int_attr(p, "group", m->group, 0);
     int_attr(p, "shared", m->shared, 0);
     for (uint32_t i = 0; i < a->require.n; i++) {

@@ -314,6 +314,8 @@ static bool module(tk_verifier *v) {
                   "no level") ||
         !tk_vneed(v, m->packed >= 0 && m->packed <= TK_MAX_TILE_ELEMS, "%lld packed programs",
                   (long long)m->packed) ||
+        !tk_vneed(v, m->live >= 0 && m->live <= TK_MAX_TILE_ELEMS, "%lld elements of a tile",
+                  (long long)m->live) ||
         !tk_vneed(v, m->group >= 0 && m->group <= INT32_MAX, "groups of %lld programs",
                   (long long)m->group) ||
         !tk_vneed(v, m->shared >= 0 && m->shared <= INT32_MAX, "%lld bytes of shared memory",

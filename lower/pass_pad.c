@@ -80,6 +80,7 @@ static void note(tk_pad *p, tk_vid v, const tk_type *from, const tk_type *to) {
 // Gives all values their padded types. False where there is nothing to do, or after an error.
 static bool change_types(tk_pad *p) {
     tk_arena *a = p->f->module->arena;
+    int64_t most = 0, live = 0; // elements of the largest tile, and before
     bool any = false;
     tk_vec_push(p->c->scratch, &p->real, NULL);
     for (tk_vid v = 1; v < p->f->value.n; v++) {
@@ -96,6 +97,13 @@ static bool change_types(tk_pad *p) {
         p->f->value.at[v].type = to;
         note(p, v, t, to);
         any = true;
+        live = tk_type_elems(to) > most || (tk_type_elems(to) == most && tk_type_elems(t) > live)
+                   ? tk_type_elems(t)
+                   : live;
+        most = tk_type_elems(to) > most ? tk_type_elems(to) : most;
+    }
+    if (p->f->is_kernel && any) {
+        p->f->module->live = live;
     }
     for (uint32_t i = 0; i < p->f->results.n; i++) {
         const tk_type *t = p->f->results.at[i];

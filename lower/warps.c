@@ -3,10 +3,12 @@
 //
 // What a thread costs whatever its part of a tile, such as the steps of a reduction through lanes
 // and warps, should be little beside that part, which must fit its registers. So a thread has 32
-// elements of the largest tile where threads work together, 16 where each works for itself. Of
-// elements wider than 2 bytes it has as many bytes as that is of 2. Of a product, whose operands
-// and accumulator are there at the same time, it has 16 elements of any type. bench/NOTES.md has
-// what it is worth.
+// elements of the largest tile where threads work together, 64 of one of more than 10240 where a
+// program reads but one of its own, 16 where each works for itself; up to a fourth more where
+// threads work together, as tiles need not be powers of two until they are padded. Of elements
+// wider than 2 bytes it has as many bytes as that is of 2. Of a product, whose operands and
+// accumulator are there at the same time, it has 16 elements of any type. bench/NOTES.md has what
+// it is worth.
 //
 // A program that reads again what a loop of it read before lives from the shared memory and the
 // caches, which all that run at once share. So few of them should, with many threads each: there
@@ -16,9 +18,12 @@
 #include "lower/walk.h"
 
 enum { TOGETHER = 32, ALONE = 16, BYTES = 2, LANES = 32, MAX_WARPS = 16, MOST_TWICE = 32 };
+enum { LARGE = 10240 }; // elements
+enum { MORE = 4 };      // a fourth more is no more
 
 typedef struct extent {
     int64_t elements, bytes; // of the largest tile, of the largest that is loaded or stored
+    unsigned streams;        // tiles that are loaded, but those that all programs read
     bool dot, together;
 } extent;
 
@@ -63,17 +68,29 @@ static void largest(void *user, tk_op *op) {
         x->elements = greater(x->elements, elements(tk_value_type(f, op->res[i])));
     }
     if (op->code == TK_OP_LOAD) {
+        x->streams += tk_value_type(f, op->res[0])->rank > 0 && !tk_is_common_load(f, op);
         moved(x, tk_value_type(f, op->res[0]));
     } else if (op->code == TK_OP_STORE) {
         moved(x, tk_value_type(f, op->opnd[op->nopnd - (op->at.masked ? 2 : 1)]));
     }
 }
 
+// What pads the largest tile is nobody's work.
+static void leave_padding(extent *x, const tk_module *m) {
+    if (m->live > 0 && m->live < x->elements && m->packed <= 1 && !x->dot) {
+        x->bytes = x->bytes * m->live / x->elements;
+        x->elements = m->live;
+    }
+}
+
 unsigned tk_default_warps(const tk_func *f) {
     extent x = {.elements = 1};
     tk_func_walk((tk_func *)(uintptr_t)f, largest, &x);
-    const bool twice = !x.dot && tk_reads_twice(f);
-    const int64_t each = (x.together && !x.dot ? TOGETHER : ALONE) * LANES;
+    leave_padding(&x, f->module);
+    const bool twice = !x.dot && tk_reads_twice(f), together = x.together && !x.dot;
+    const bool large = x.elements > LARGE && x.streams <= 1 && !twice;
+    const int64_t its = !together ? ALONE : large ? 2 * TOGETHER : TOGETHER;
+    const int64_t each = its * LANES + (together ? its * LANES / MORE : 0);
     unsigned warps = 1;
     while (warps < (twice ? MOST_TWICE : MAX_WARPS) &&
            (warps * each < x.elements || (!x.dot && warps * each * BYTES < x.bytes))) {
