@@ -93,7 +93,7 @@ def test_forms(form, seed):
     if tkclib.DEVICE == "sim" and form != "branch" and bm * bn * size >= 8192 and a == "f32":
         notes = kernel.notes(1)
         whole = [sized(s, m, n)[-1] * size % 16 == 0 for name, s in shapes.items() if name != "s"]
-        assert ("is stored by tensor copies" in notes) == any(whole), notes
+        assert ("' is stored by tensor copies" in notes) == any(whole), notes
         assert ("its rows are not known to be multiples of 16 bytes" in notes) == (not all(whole)), notes
     kernel.close()
 
