@@ -148,7 +148,28 @@ const char *tk_assembled_fault(tk_arena *a, const tk_image *image, const void *c
                : tk_format(a, "what it wrote has no code of '%s', or is cut off", image->kernel);
 }
 
-// ---- The note
+// ---- The notes
+
+// A word or two are spilled on purpose at times (budget.c). At the tile that takes most registers.
+static void note_spills(tk_module *m, tk_span at, const tk_image *image) {
+    enum { FEW = 16 }; // bytes
+    const tk_image_report *r = &image->report;
+    const tk_note_rec *largest = NULL;
+    for (uint32_t i = 0; i < m->notes.list.n && !largest; i++) {
+        const tk_note_rec *x = m->notes.list.at[i];
+        largest = strcmp(x->id, "largest-tile") == 0 ? x : NULL;
+    }
+    if (r->spill_stores + r->spill_loads <= FEW) {
+        return;
+    }
+    tk_note_rec *note = tk_note_add(
+        &m->notes, "assemble", "spills", largest ? largest->span : at, TK_NOTE_MISSED,
+        "what a thread has does not fit its registers, and goes through local memory%s%s",
+        largest ? ": " : "", largest ? largest->reason : "");
+    note->loc = largest ? largest->loc : note->loc;
+    tk_note_number_add(&m->notes, note, "stored", r->spill_stores);
+    tk_note_number_add(&m->notes, note, "loaded", r->spill_loads);
+}
 
 void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image) {
     const tk_image_report *r = &image->report;
@@ -177,4 +198,5 @@ void tk_assembled_note(tk_module *m, tk_span at, const tk_image *image) {
             tk_note_number_add(&m->notes, note, name[k], r->op[k]);
         }
     }
+    note_spills(m, at, image);
 }

@@ -507,6 +507,12 @@ def predictions():
             programs, blocks = number(note, "programs"), number(note, "blocks")
             check(programs == (n // 64) * (n // 128) and blocks <= programs and (blocks == programs or blocks % 132 == 0), f"{n}: {note}")
         check(len({x[1] for x in said}) == len(said), f"{n}: {said}")
+    # A tile too large for the registers is said to be, at the tile; one that fits is not.
+    for tile, said in ((256, True), (128, False)):
+        found = explained("std/matmul.tk", "--kernel", "matmul", "-D", "T=bf16", "-D", f"BM={tile}", "-D", "BN=256", "-D", "BK=64", "--mapped", "--arch", "sm_90a", "--near")
+        spills = [x for x in found["notes"] if x["id"] == "spills"]
+        check(bool(spills) == said or not any(x["id"] == "resources" for x in found["notes"]), f"{tile}: {spills}")
+        check(all(x["verdict"] == "missed" and number(x, "stored") > 16 and "largest tile" in x["text"] for x in spills), f"{spills}")
     # No prediction without sizes, or without products.
     words = ["std/matmul.tk", "--kernel", "matmul", "-D", "T=f16", "-D", "BM=64", "-D", "BN=64", "-D", "BK=64"]
     for more, said in ((["--dim", "M=512", "--dim", "N=512", "--dim", "K=512"], True), ([], False)):
