@@ -8,6 +8,7 @@
 #include "ptx/llvm_internal.h"
 #include "ptx/llvm_ring.h"
 
+#include <llvm-c/Target.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -307,6 +308,23 @@ static void count_uses(void *user, tk_op *op) {
     }
 }
 
+static uint32_t rounded_up(uint64_t n, uint64_t by) { return (uint32_t)((n + by - 1) / by * by); }
+
+// Bytes of barriers, in front of the dynamic shared memory: what an assembler will say.
+static uint32_t static_shared(const tk_emit *e) {
+    enum { SHARED = 3 };
+    const LLVMTargetDataRef layout = LLVMGetModuleDataLayout(e->mod);
+    uint32_t bytes = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(e->mod); g; g = LLVMGetNextGlobal(g)) {
+        const LLVMTypeRef t = LLVMGlobalGetValueType(g);
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == SHARED && g != e->shared) {
+            bytes = rounded_up(bytes, LLVMGetAlignment(g));
+            bytes += (uint32_t)LLVMABISizeOfType(layout, t);
+        }
+    }
+    return e->m->shared > 0 ? rounded_up(bytes, LLVMGetAlignment(e->shared)) : bytes;
+}
+
 void tk_emit_kernel(tk_emit *e, tk_image *image) {
     const tk_func *f = e->f;
     uint32_t ngrid = f->grid ? f->grid->last->nopnd : 0;
@@ -361,6 +379,7 @@ void tk_emit_kernel(tk_emit *e, tk_image *image) {
     image->map = e->maps.at;
     image->threads = (e->warps + e->producers) * 32;
     image->shared = (uint32_t)e->m->shared;
+    image->report.shared_static = static_shared(e);
     image->persistent = e->m->attrs.persistent;
     image->cluster = cluster_of(e);
     image->packed = e->m->packed ? (uint32_t)e->m->packed : 1;
