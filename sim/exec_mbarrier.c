@@ -210,9 +210,6 @@ TK_SIM_BIND_ONE(mbarrier_arrive_copies, run_arrive_copies)
 static tk_sim_flow run_fence_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)i;
     tk_sim_mbarrier_fence(w, mask);
-    if (w->grid->program->flags) {
-        tk_sim_shadow_fence(w, mask);
-    }
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(fence_mbarrier_init, run_fence_init)

@@ -88,9 +88,13 @@ static tk_sim_flow run_st(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
 
 // Between accesses of global memory, which is consistent, it does nothing.
 static tk_sim_flow run_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
-    (void)i;
-    if (w->grid->program->flags) {
-        tk_sim_shadow_fence(w, mask);
+    bool only_acquires = tk_sim_has(i, TK_SIM_MOD_ACQUIRE);
+    bool only_releases = tk_sim_has(i, TK_SIM_MOD_RELEASE), part = strstr(i->name, "sync_restrict");
+    if (w->grid->program->flags && !only_releases) {
+        tk_sim_shadow_fence_acquire(w, mask, part);
+    }
+    if (w->grid->program->flags && !only_acquires) {
+        tk_sim_shadow_fence_release(w, mask, part);
     }
     return TK_SIM_NEXT;
 }

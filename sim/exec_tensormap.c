@@ -3,17 +3,23 @@
 #include "sim/exec.h"
 #include "sim/tensor.h"
 
-// Like a fence, it releases and acquires what strong accesses hand over.
-static void fence(const tk_sim_warp *w, uint32_t mask) {
+// Like a fence of its direction, it releases, or acquires, what strong accesses hand over.
+static void release(const tk_sim_warp *w, uint32_t mask) {
     if (w->grid->program->flags) {
-        tk_sim_shadow_fence(w, mask);
+        tk_sim_shadow_fence_release(w, mask, false);
+    }
+}
+
+static void acquire(const tk_sim_warp *w, uint32_t mask) {
+    if (w->grid->program->flags) {
+        tk_sim_shadow_fence_acquire(w, mask, false);
     }
 }
 
 static tk_sim_flow run_release(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     (void)i;
     tk_sim_maps_release(w, mask);
-    fence(w, mask);
+    release(w, mask);
     return TK_SIM_NEXT;
 }
 TK_SIM_BIND_ONE(map_release, run_release)
@@ -21,7 +27,7 @@ TK_SIM_BIND_ONE(map_release, run_release)
 static tk_sim_flow run_acquire(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     uint64_t address[TK_SIM_LANES] = {0};
     tk_sim_addresses(w, tk_sim_operand(i, 0), mask, address);
-    fence(w, mask);
+    acquire(w, mask);
     TK_SIM_EACH(l, mask) {
         if ((uint32_t)tk_sim_get(w, tk_sim_operand(i, 1))[l] != TK_SIM_MAP_BYTES) {
             return tk_sim_fail(w, i, l, "async-operands", "a tensor map has %d bytes",
@@ -159,7 +165,7 @@ static tk_sim_flow run_copy(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask)
         return TK_SIM_FAULT;
     }
     memcpy(q, p, TK_SIM_MAP_BYTES);
-    fence(w, w->alive);
+    release(w, w->alive);
     return flow;
 }
 TK_SIM_BIND_ONE(map_copy, run_copy)

@@ -143,21 +143,47 @@ tk_sim_sources *tk_sim_flags_seen_sources(struct tk_sim_shadow *s, uint32_t thre
     return &s->seen[thread].source;
 }
 
-void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes) {
+void tk_sim_shadow_fence_acquire(const tk_sim_warp *w, uint32_t lanes, bool shared) {
     struct tk_sim_shadow *s = w->cluster->shadow;
     make_fences(s);
     TK_SIM_EACH(l, lanes) {
         uint32_t thread = tk_sim_member(w, l);
         tk_sim_past *seen = &s->seen[thread];
-        if (seen->valid || seen->agent.n || seen->source.n) {
+        tk_sim_sources maps = seen->source; // they lie in global memory
+        seen->source.n = shared ? 0 : maps.n;
+        if (!tk_sim_order_empty(seen)) {
             tk_sim_order_join(s, tk_sim_order_own_row(s, thread), seen);
             tk_sim_order_clear(seen);
         }
-        uint32_t flag = take(s);
-        tk_sim_order_gather(s, w->number, 1u << l, past_of(s, flag));
+        seen->source.n = shared ? maps.n : 0;
+    }
+}
+
+void tk_sim_shadow_fence_release(const tk_sim_warp *w, uint32_t lanes, bool own_memory) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    make_fences(s);
+    TK_SIM_EACH(l, lanes) {
+        uint32_t thread = tk_sim_member(w, l), flag = take(s);
+        if (own_memory) {
+            tk_sim_flags_fenced(s, thread, past_of(s, flag)); // more may lie behind another one
+            tk_sim_order_gather_own(w, l, past_of(s, flag));
+        } else {
+            tk_sim_order_gather(s, w->number, 1u << l, past_of(s, flag));
+        }
         replace(s, &s->fenced[thread], flag);
     }
     tk_sim_order_tick(s, w->number, lanes);
+}
+
+void tk_sim_shadow_fence_init(const tk_sim_warp *w, uint32_t lane, uint32_t mbarrier,
+                              uint32_t init) {
+    struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t thread = tk_sim_member(w, lane);
+    make_fences(s);
+    uint32_t flag = take(s);
+    tk_sim_flags_fenced(s, thread, past_of(s, flag)); // what the fence before released, still is
+    tk_sim_order_init(s, past_of(s, flag), mbarrier, init);
+    replace(s, &s->fenced[thread], flag);
 }
 
 // ---- Strong accesses

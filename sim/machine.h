@@ -92,6 +92,7 @@ typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
     uint32_t left;               // of this phase
     uint32_t phase;              // its number
     int64_t bytes;               // that are expected still
+    uint32_t inits;              // so far, in this place
     bool valid;
     tk_sim_moment fenced; // by fence.mbarrier_init: whoever comes after it may tell copies of it
 } tk_sim_mbarrier;
@@ -309,7 +310,8 @@ void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes); // bar.warp.sync
 // own_memory: of the block's own memory alone (.shared::cta).
 void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes, bool own_memory);
 tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane);
-bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m);
+// block: in whose memory it was done; UINT32_MAX: elsewhere.
+bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m, uint32_t block);
 // Whether a copy of the async proxy that the lane begins finds what threads wrote there behind a
 // fence.
 bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t offset);
@@ -318,7 +320,16 @@ bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t of
 // before it acquires, of those after it releases.
 void tk_sim_shadow_flag(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane,
                         const unsigned char *p, uint32_t bytes, tk_sim_access access);
-void tk_sim_shadow_fence(const tk_sim_warp *w, uint32_t lanes);
+// shared: it acquires of shared memory alone; own_memory: it releases what was done in that of the
+// block.
+void tk_sim_shadow_fence_acquire(const tk_sim_warp *w, uint32_t lanes, bool shared);
+void tk_sim_shadow_fence_release(const tk_sim_warp *w, uint32_t lanes, bool own_memory);
+// fence.mbarrier_init: of all that the lane did, relaxed accesses after it release this init of an
+// mbarrier. Whether the lane knows of it by such a fence.
+void tk_sim_shadow_fence_init(const tk_sim_warp *w, uint32_t lane, uint32_t mbarrier,
+                              uint32_t init);
+bool tk_sim_shadow_knows_init(const tk_sim_warp *w, uint32_t lane, uint32_t mbarrier,
+                              uint32_t init);
 // The lane's past is kept, to be released later, once.
 uint32_t tk_sim_shadow_keep(const tk_sim_warp *w, uint32_t lane);
 void tk_sim_shadow_release_kept(tk_sim_cluster *c, uint32_t kept, uint32_t point);
@@ -408,6 +419,8 @@ void tk_sim_mbarrier_waited(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes
 // or one between the proxies, lies between its init and that.
 void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes);
 bool tk_sim_mbarrier_fenced(const tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m);
+// Whether such a fence says to the lane that the barrier at the offset is initialised.
+bool tk_sim_mbarrier_told(const tk_sim_warp *w, uint32_t lane, uint32_t offset);
 
 // ---- Bulk copies (bulk.c)
 

@@ -420,7 +420,9 @@ static bool comes_after(const tk_sim_warp *w, uint32_t lane, const map *c, bool 
         const acquired *a = &m->acquired.at[k];
         if (a->address == c->address && a->block == w->block->number && a->version == c->version) {
             *other = true;
-            TK_SIM_EACH(l, a->lanes) { after = after || tk_sim_shadow_after(w, lane, a->at[l]); }
+            TK_SIM_EACH(l, a->lanes) {
+                after = after || tk_sim_shadow_after(w, lane, a->at[l], UINT32_MAX);
+            }
         }
     }
     return after;

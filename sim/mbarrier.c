@@ -46,7 +46,8 @@ bool tk_sim_mbarrier_init(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
         tk_vec_push(w->grid->arena, &c->mbarrier, (tk_sim_mbarrier){0});
         m = &c->mbarrier.at[c->mbarrier.n - 1];
     }
-    *m = (tk_sim_mbarrier){.offset = offset, .expected = count, .left = count, .valid = true};
+    *m = (tk_sim_mbarrier){
+        .offset = offset, .expected = count, .left = count, .inits = m->inits + 1, .valid = true};
     m->by = tk_sim_member(w, lane);
     tk_sim_async_barrier(c, offset, true);
     tk_sim_shadow_clear(c->shadow, point_of(c, m, 0));
@@ -82,11 +83,25 @@ void tk_sim_mbarrier_fence(tk_sim_warp *w, uint32_t lanes) {
         if (mine && m->valid && !m->fenced.epoch) {
             m->fenced = tk_sim_shadow_now(w, lane);
         }
+        if (mine && m->valid && w->grid->program->flags) {
+            tk_sim_shadow_fence_init(w, lane, k, m->inits);
+        }
     }
 }
 
+static bool told(const tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m) {
+    uint32_t index = (uint32_t)(m - w->cluster->mbarrier.at);
+    return m->valid && tk_sim_shadow_knows_init(w, lane, index, m->inits);
+}
+
+bool tk_sim_mbarrier_told(const tk_sim_warp *w, uint32_t lane, uint32_t offset) {
+    const tk_sim_mbarrier *m = find(w->cluster, offset);
+    return m && told(w, lane, m);
+}
+
 bool tk_sim_mbarrier_fenced(const tk_sim_warp *w, uint32_t lane, const tk_sim_mbarrier *m) {
-    return tk_sim_shadow_after(w, lane, m->fenced) ||
+    uint32_t block = tk_sim_block_at(w->cluster, m->offset)->rank;
+    return tk_sim_shadow_after(w, lane, m->fenced, block) || told(w, lane, m) ||
            tk_sim_shadow_behind_fence(w, lane, m->offset);
 }
 

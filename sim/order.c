@@ -9,14 +9,18 @@
 
 void tk_sim_order_forget(tk_sim_past *r) {
     r->valid = r->proxies = false;
-    r->all_proxied = 0;
-    r->beyond.n = 0;
+    r->all_proxied = r->parts = 0;
+    r->beyond.n = r->init.n = 0;
 }
 
 void tk_sim_order_clear(tk_sim_past *r) {
     tk_sim_order_forget(r);
     r->agent.n = r->source.n = 0;
     r->started = 0;
+}
+
+bool tk_sim_order_empty(const tk_sim_past *r) {
+    return !r->valid && !r->agent.n && !r->source.n && !r->init.n;
 }
 
 static void make_valid(struct tk_sim_shadow *s, tk_sim_past *r) {
@@ -39,9 +43,38 @@ static void make_proxies(struct tk_sim_shadow *s, tk_sim_past *r) {
     s->clocked = true;
 }
 
+static uint32_t *part_of(struct tk_sim_shadow *s, tk_sim_past *r, uint32_t block) {
+    if (!r->within) {
+        r->within = TK_NEW_ARRAY(s->arena, uint32_t *, s->nblock);
+    }
+    if (!r->within[block]) {
+        r->within[block] = TK_NEW_ARRAY(s->arena, uint32_t, s->threads);
+    } else if (!(r->parts >> block & 1)) {
+        memset(r->within[block], 0, s->threads * sizeof *r->within[block]);
+    }
+    make_valid(s, r);
+    r->parts |= 1u << block;
+    return r->within[block];
+}
+
 static void most_of(uint32_t *to, const uint32_t *from, uint32_t n) {
     for (uint32_t t = 0; t < n; t++) {
         to[t] = to[t] < from[t] ? from[t] : to[t];
+    }
+}
+
+static uint32_t *clock_at(struct tk_sim_shadow *s, tk_sim_clocks *c, uint32_t k) {
+    while (c->n <= k) {
+        tk_vec_push(s->arena, c, 0);
+    }
+    s->clocked = true;
+    return &c->at[k];
+}
+
+static void join_inits(struct tk_sim_shadow *s, tk_sim_clocks *to, const tk_sim_clocks *from) {
+    for (uint32_t k = from->n; k-- > 0;) {
+        uint32_t *init = clock_at(s, to, k);
+        *init = *init < from->at[k] ? from->at[k] : *init;
     }
 }
 
@@ -75,11 +108,13 @@ void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_pa
         make_valid(s, to);
         most_of(to->known, from->known, s->threads);
     }
+    TK_SIM_EACH(b, from->parts) { most_of(part_of(s, to, b), from->within[b], s->threads); }
     if (from->proxies) {
         make_proxies(s, to);
         most_of(to->proxied, from->proxied, s->threads);
     }
     join_clocks(s, &to->beyond, &from->beyond);
+    join_inits(s, &to->init, &from->init);
     to->all_proxied |= from->all_proxied;
     to->started |= from->started;
     join_agents(s, &to->agent, &from->agent);
@@ -148,6 +183,50 @@ void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes,
         gather_fences(s, t, to);
         to->started |= s->started[t];
     }
+}
+
+// Of a past, what lies behind fences in the memory of a block.
+static void join_proxies_of(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from,
+                            uint32_t block) {
+    uint32_t n = s->threads / s->nblock;
+    to->all_proxied |= from->all_proxied & 1u << block;
+    if (from->proxies) {
+        make_proxies(s, to);
+        most_of(to->proxied + block * n, from->proxied + block * n, n);
+    }
+    for (uint32_t k = 0; k < from->beyond.n / TK_SIM_LANES; k++) {
+        if (s->reaches.at[k].block == block) {
+            most_of(clocks_of(s, &to->beyond, k), &from->beyond.at[(size_t)k * TK_SIM_LANES],
+                    TK_SIM_LANES);
+        }
+    }
+}
+
+void tk_sim_order_gather_own(const tk_sim_warp *w, uint32_t lane, tk_sim_past *to) {
+    const tk_sim_cluster *c = w->cluster;
+    struct tk_sim_shadow *s = c->shadow;
+    tk_sim_past *from = &s->all;
+    uint32_t block = w->block->rank;
+    tk_sim_order_clear(from);
+    tk_sim_order_gather(s, w->number, 1u << lane, from);
+    most_of(part_of(s, to, block), from->known, s->threads);
+    const uint32_t *more = tk_sim_order_within(from, block);
+    if (more) {
+        most_of(to->within[block], more, s->threads);
+    }
+    join_proxies_of(s, to, from, block);
+    for (uint32_t k = 0; k < from->agent.n; k++) {
+        if (s->home.at[k] != block) {
+            from->agent.at[k] = (tk_sim_agent){0, 0};
+        }
+    }
+    join_agents(s, &to->agent, &from->agent);
+    for (uint32_t k = 0; k < from->init.n; k++) {
+        if (tk_sim_block_at(c, c->mbarrier.at[k].offset)->rank == block) {
+            tk_sim_order_init(s, to, k, from->init.at[k]);
+        }
+    }
+    to->started |= from->started;
 }
 
 tk_sim_past *tk_sim_order_point(struct tk_sim_shadow *s, uint32_t point) {
@@ -264,7 +343,7 @@ void tk_sim_shadow_acquire(const tk_sim_warp *w, uint32_t lanes, uint32_t point)
     struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t warp = w->number;
     const tk_sim_past *p = tk_sim_order_point(s, point);
-    if (!lanes || !(p->valid || p->agent.n || p->source.n || p->started)) {
+    if (!lanes || (tk_sim_order_empty(p) && !p->started)) {
         return;
     }
     see_started(s, warp, lanes, p->started);
@@ -385,14 +464,19 @@ static void fence_row(struct tk_sim_shadow *s, tk_sim_past *r, uint32_t blocks) 
     }
     for (uint32_t b = 0; r->valid && b < s->nblock; b++) {
         if (blocks >> b & 1) {
+            const uint32_t *more = tk_sim_order_within(r, b);
             most_of(r->proxied + b * n, r->known + b * n, n);
+            most_of(r->proxied + b * n, more ? more + b * n : NULL, more ? n : 0);
         }
     }
     for (uint32_t k = 0; r->valid && k < s->reaches.n; k++) {
         tk_sim_reach to = s->reaches.at[k];
         if (blocks >> to.block & 1) {
-            most_of(clocks_of(s, &r->beyond, k), r->known + (size_t)to.warp * TK_SIM_LANES,
-                    TK_SIM_LANES);
+            const uint32_t *more = tk_sim_order_within(r, to.block);
+            size_t first = (size_t)to.warp * TK_SIM_LANES;
+            uint32_t *clocks = clocks_of(s, &r->beyond, k);
+            most_of(clocks, r->known + first, TK_SIM_LANES);
+            most_of(clocks, more ? more + first : NULL, more ? TK_SIM_LANES : 0);
         }
     }
     join_agents(s, &r->agent, &s->base);
@@ -430,12 +514,25 @@ tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane) {
     return m;
 }
 
-bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m) {
+bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m, uint32_t block) {
     const struct tk_sim_shadow *s = w->cluster->shadow;
     uint32_t thread = tk_sim_member(w, lane);
     const tk_sim_past *r = tk_sim_order_row(s, thread);
-    bool known = m.epoch < s->epoch || m.thread == thread;
-    return m.epoch && (known || (r->valid && r->known[m.thread] >= m.clock));
+    const uint32_t *more = tk_sim_order_within(r, block);
+    bool known = m.epoch < s->epoch || m.thread == thread ||
+                 (r->valid && r->known[m.thread] >= m.clock) || (more && more[m.thread] >= m.clock);
+    return m.epoch && known;
+}
+
+void tk_sim_order_init(struct tk_sim_shadow *s, tk_sim_past *to, uint32_t mbarrier, uint32_t init) {
+    uint32_t *known = clock_at(s, &to->init, mbarrier);
+    *known = *known < init ? init : *known;
+}
+
+bool tk_sim_shadow_knows_init(const tk_sim_warp *w, uint32_t lane, uint32_t mbarrier,
+                              uint32_t init) {
+    const tk_sim_past *r = tk_sim_order_row(w->cluster->shadow, tk_sim_member(w, lane));
+    return mbarrier < r->init.n && r->init.at[mbarrier] >= init;
 }
 
 // ---- Copies that tell an mbarrier

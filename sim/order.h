@@ -48,11 +48,15 @@ typedef struct tk_sim_past {
     uint32_t *known;       // [threads]; NULL: not made yet
     uint32_t *proxied;     // [threads]: of what they did in their own block's memory, what lies
                            // behind a fence; NULL: not made yet
+    uint32_t **within;     // [block][threads]: how far it knows what they did in this block's
+                           // memory, where that is further; NULL, each: not made yet
     tk_sim_clocks beyond;  // [reach][lane]: likewise, of what they did in that of another block
     tk_sim_agents agent;   // counts beside what `valid` says
     tk_sim_sources source; // likewise
+    tk_sim_clocks init;    // [mbarrier]: of which inits it knows by a fence.mbarrier_init alone
     bool valid;            // `known` is of this epoch; else nothing is known
     bool proxies;          // `proxied` is, likewise
+    uint32_t parts;        // blocks for which `within` is, likewise; `valid` is where there are any
     uint32_t all_proxied;  // blocks in whose memory all of earlier epochs lies behind a fence
     uint32_t started;      // blocks, by rank; of rows of threads: see tk_sim_shadow
 } tk_sim_past;
@@ -109,12 +113,14 @@ struct tk_sim_shadow {
     TK_VEC(uint32_t) free; // flags
     tk_sim_past *seen; // [threads]: what relaxed accesses have found; acquired by the next fence
     uint32_t *fenced;  // [threads]: the flag of its last fence; released by relaxed accesses
+    tk_sim_past all;   // of which a fence releases a part
 };
 
 // ---- order.c
 
 void tk_sim_order_begin(struct tk_sim_shadow *s); // of a cluster
 void tk_sim_order_clear(tk_sim_past *r);          // nothing is known
+bool tk_sim_order_empty(const tk_sim_past *r);    // nothing is
 void tk_sim_order_forget(tk_sim_past *r);         // nothing of threads is
 void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from);
 // What the thread knows; and the same as a row that is the thread's alone.
@@ -122,8 +128,12 @@ const tk_sim_past *tk_sim_order_row(const struct tk_sim_shadow *s, uint32_t thre
 tk_sim_past *tk_sim_order_own_row(struct tk_sim_shadow *s, uint32_t thread);
 // The past of these lanes is added to a row; their clocks go on.
 void tk_sim_order_gather(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes, tk_sim_past *to);
+// Of the lane's past, what was done in the memory of its own block.
+void tk_sim_order_gather_own(const tk_sim_warp *w, uint32_t lane, tk_sim_past *to);
 void tk_sim_order_tick(struct tk_sim_shadow *s, uint32_t warp, uint32_t lanes);
 tk_sim_past *tk_sim_order_point(struct tk_sim_shadow *s, uint32_t point);
+// The row knows of an mbarrier's init with this number.
+void tk_sim_order_init(struct tk_sim_shadow *s, tk_sim_past *to, uint32_t mbarrier, uint32_t init);
 // The warp has written to the memory of a block that is not its own.
 void tk_sim_order_reach(struct tk_sim_shadow *s, uint32_t warp, uint32_t block);
 static inline uint32_t tk_sim_order_block(const struct tk_sim_shadow *s, uint32_t warp) {
@@ -135,6 +145,10 @@ uint32_t tk_sim_order_fenced(const struct tk_sim_shadow *s, const tk_sim_past *r
                              uint32_t block);
 uint32_t tk_sim_order_own_fence(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block);
 uint32_t tk_sim_order_fenced_there(const struct tk_sim_shadow *s, uint32_t thread, uint32_t block);
+// How far a row knows what the threads did in a block's memory, beside `known`; NULL: no further.
+static inline const uint32_t *tk_sim_order_within(const tk_sim_past *r, uint32_t block) {
+    return block < 32 && r->parts >> block & 1 ? r->within[block] : NULL;
+}
 static inline tk_sim_agent tk_sim_order_agent(const tk_sim_agents *a, uint32_t agent) {
     return agent < a->n ? a->at[agent] : (tk_sim_agent){0, 0};
 }

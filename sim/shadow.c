@@ -84,8 +84,17 @@ void tk_sim_shadow_begin(struct tk_sim_shadow *s) {
 // Who looks: a thread and what it knows.
 typedef struct viewer {
     const tk_sim_past *row;
-    uint32_t thread;
+    uint32_t thread, block; // block: in whose memory the byte lies
 } viewer;
+
+// The block in whose memory a byte lies.
+static uint32_t block_of(const struct tk_sim_shadow *s, uint32_t offset) {
+    return s->nblock == 1 ? 0 : offset / s->stride;
+}
+
+static viewer viewer_of(const struct tk_sim_shadow *s, uint32_t thread, uint32_t offset) {
+    return (viewer){tk_sim_order_row(s, thread), thread, block_of(s, offset)};
+}
 
 // Of the record's threads, those whose access is not ordered before what the viewer does.
 static uint32_t unordered(const struct tk_sim_shadow *s, const record *e, viewer v) {
@@ -98,20 +107,18 @@ static uint32_t unordered(const struct tk_sim_shadow *s, const record *e, viewer
     if (!v.row->valid || left == 0 || (own && e->whole)) {
         return own && e->whole ? 0 : left;
     }
-    const uint32_t *known = v.row->known + (size_t)e->who * TK_SIM_LANES;
-    uint32_t not = 0;
-    TK_SIM_EACH(l, left) { not |= (uint32_t)(known[l] < e->clock) << l; }
+    const uint32_t *known = v.row->known, *more = tk_sim_order_within(v.row, v.block);
+    uint32_t first = e->who * TK_SIM_LANES, not = 0;
+    TK_SIM_EACH(l, left) {
+        bool is = known[first + l] >= e->clock || (more && more[first + l] >= e->clock);
+        not |= (uint32_t)!is << l;
+    }
     return e->whole && not != e->lanes ? 0 : not ;
-}
-
-// The block in whose memory a byte lies.
-static uint32_t block_of(const struct tk_sim_shadow *s, uint32_t offset) {
-    return s->nblock == 1 ? 0 : offset / s->stride;
 }
 
 // Likewise those of a write by threads, in a block's memory, that no fence lies behind on its way
 // to the viewer.
-static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer v, uint32_t block) {
+static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer v) {
     if (e->agent) {
         return tk_sim_order_agent(&s->base, e->who).proxied < e->clock &&
                tk_sim_order_agent(&v.row->agent, e->who).proxied < e->clock;
@@ -119,8 +126,8 @@ static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer 
     uint32_t first = e->who * TK_SIM_LANES, not = 0;
     TK_SIM_EACH(l, e->lanes) {
         uint32_t t = first + l;
-        bool own = t == v.thread && tk_sim_order_own_fence(s, t, block) >= e->clock;
-        bool behind = own || tk_sim_order_fenced(s, v.row, t, block) >= e->clock;
+        bool own = t == v.thread && tk_sim_order_own_fence(s, t, v.block) >= e->clock;
+        bool behind = own || tk_sim_order_fenced(s, v.row, t, v.block) >= e->clock;
         not |= (uint32_t)!behind << l;
     }
     return not ;
@@ -286,16 +293,16 @@ static finding check_write(const struct tk_sim_shadow *s, cell *c, record me, vi
 }
 
 // What a copy of the async proxy must find behind a fence.
-static finding check_proxy(const struct tk_sim_shadow *s, cell *c, viewer v, uint32_t block) {
-    if (c->generic && s->last_proxied[block] <= c->generic && !(v.row->all_proxied >> block & 1) &&
-        !tk_sim_order_own_fence(s, v.thread, block)) {
+static finding check_proxy(const struct tk_sim_shadow *s, cell *c, viewer v) {
+    if (c->generic && s->last_proxied[v.block] <= c->generic &&
+        !(v.row->all_proxied >> v.block & 1) && !tk_sim_order_own_fence(s, v.thread, v.block)) {
         record author = {.who = c->author / TK_SIM_LANES};
         return found("proxy", &author, 1u << c->author % TK_SIM_LANES);
     }
     const record *e = records(c);
     for (uint32_t k = 0; k < c->n; k++) {
         bool generic = e[k].write && !e[k].proxy && e[k].state != OLD;
-        uint32_t not = generic ? unfenced(s, &e[k], v, block) : 0;
+        uint32_t not = generic ? unfenced(s, &e[k], v) : 0;
         if (not ) {
             return found("proxy", &e[k], not );
         }
@@ -429,19 +436,17 @@ static uint32_t step(const struct tk_sim_shadow *s, uint32_t at) {
 
 bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t offset) {
     struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t thread = tk_sim_member(w, lane);
-    viewer v = {tk_sim_order_row(s, thread), thread};
-    return !check_proxy(s, cell_at(s, offset), v, block_of(s, offset)).what;
+    viewer v = viewer_of(s, tk_sim_member(w, lane), offset);
+    return !check_proxy(s, cell_at(s, offset), v).what;
 }
 
 // The same for all bytes of an access; false after a fault.
 static bool behind_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                          uint32_t bytes, tk_sim_access access) {
     struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t thread = tk_sim_member(w, lane), block = block_of(s, offset);
     for (uint32_t at = offset; at < offset + bytes; at += step(s, at)) {
-        viewer v = {tk_sim_order_row(s, thread), thread};
-        finding f = check_proxy(s, cell_at(s, at), v, block);
+        viewer v = viewer_of(s, tk_sim_member(w, lane), offset);
+        finding f = check_proxy(s, cell_at(s, at), v);
         if (f.what) {
             report(w, i, lane, at, access, &f);
             return false;
@@ -453,18 +458,20 @@ static bool behind_fence(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
 bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                           uint32_t bytes, tk_sim_access access, bool same_value) {
     struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t thread = tk_sim_member(w, lane);
     record me = record_of(w, i, lane, access, (tk_sim_begin)w->begins);
-    viewer v = {tk_sim_order_row(s, thread), thread};
+    viewer v = viewer_of(s, tk_sim_member(w, lane), offset);
+    // Of an mbarrier that is there, what wrote to its bytes last is its init.
+    bool after_init =
+        w->at_barrier && access == TK_SIM_READ && tk_sim_mbarrier_told(w, lane, offset);
     if (me.clock == UINT32_MAX) {
         tk_sim_fail(w, i, lane, "limit", "a thread synchronises more than %u times",
                     UINT32_MAX - 1);
         return false;
     }
-    if (block_of(s, offset) != w->block->rank) {
+    if (v.block != w->block->rank) {
         s->crossed = true;
         if (access != TK_SIM_READ) {
-            tk_sim_order_reach(s, w->number, block_of(s, offset));
+            tk_sim_order_reach(s, w->number, v.block);
         }
     }
     for (uint32_t at = offset, end = offset + bytes; at < end; at += step(s, at)) {
@@ -473,7 +480,7 @@ bool tk_sim_shadow_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, u
         }
         cell *c = cell_at(s, at);
         bool same = same_value && access == TK_SIM_WRITE && c->written;
-        finding f = check(s, c, me, v, access, same);
+        finding f = after_init ? nothing : check(s, c, me, v, access, same);
         if (f.what) {
             report(w, i, lane, at, access, &f);
             return false;
@@ -493,7 +500,7 @@ void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, tk_sim_done 
     me.clock = by.clock;
     me.who = by.agent;
     for (uint32_t at = offset; at < offset + bytes; at += step(s, at)) {
-        put(s, cell_at(s, at), me, (viewer){NULL, 0}, false);
+        put(s, cell_at(s, at), me, (viewer){NULL, 0, 0}, false);
     }
 }
 
@@ -502,11 +509,10 @@ void tk_sim_shadow_copy(const tk_sim_warp *w, const tk_sim_inst *i, tk_sim_done 
 bool tk_sim_shadow_look(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, uint32_t offset,
                         uint32_t bytes) {
     struct tk_sim_shadow *s = w->cluster->shadow;
-    uint32_t thread = tk_sim_member(w, lane);
     record me = record_of(w, i, lane, TK_SIM_READ, TK_SIM_BEGINS_PROXY);
+    viewer v = viewer_of(s, tk_sim_member(w, lane), offset);
     for (uint32_t at = offset; at < offset + bytes; at += step(s, at)) {
-        finding f = check(s, cell_at(s, at), me, (viewer){tk_sim_order_row(s, thread), thread},
-                          TK_SIM_READ, false);
+        finding f = check(s, cell_at(s, at), me, v, TK_SIM_READ, false);
         if (f.what) {
             report(w, i, lane, at, TK_SIM_READ, &f);
             return false;
@@ -534,7 +540,7 @@ static uint32_t outlives(const struct tk_sim_shadow *s, const tk_sim_block *b,
                          const tk_sim_past *past, const record *e) {
     const bool tells = e->agent && e->who % 2 == 0; // agents with odd numbers are of cp.async
     bool other = e->agent ? tells : e->who / b->nwarp != b->rank;
-    return other ? unordered(s, e, (viewer){past, UINT32_MAX}) : 0;
+    return other ? unordered(s, e, (viewer){past, UINT32_MAX, b->rank}) : 0;
 }
 
 static bool not_waited_for(tk_sim_block *b, const tk_sim_inst *copy, uint32_t at) {
