@@ -202,6 +202,7 @@ unsigned tk_sim_read_operands(tk_sim_reader *r, tk_sim_operand_text *o, bool gro
 void tk_sim_read_inst(tk_sim_reader *r, uint8_t guard, uint32_t guard_slot);
 
 // ---- read_target.c
+void tk_sim_read_target(tk_sim_reader *r);           // behind .target
 unsigned long tk_sim_target(const tk_sim_reader *r); // the number of the module's; 0: it has none
 // The special register of this name, COUNT: there is none; *bytes: 0 for a predicate. What is wrong
 // with it, else NULL.

@@ -489,10 +489,7 @@ static void read_module(tk_sim_reader *r) {
         if (!r->program->version && tk_sim_accept(r, ".version")) {
             read_version(r);
         } else if (!r->program->target && tk_sim_accept(r, ".target")) {
-            r->program->target = tk_sim_word(r, "a target");
-            while (tk_sim_accept(r, ",")) {
-                tk_sim_word(r, "a target");
-            }
+            tk_sim_read_target(r);
         } else if (!r->sized && tk_sim_accept(r, ".address_size")) {
             r->sized = true;
             if (tk_sim_read_integer(r, 64, "an address's size") != 64) {

@@ -10,6 +10,45 @@ unsigned long tk_sim_target(const tk_sim_reader *r) {
     return target && strncmp(target, "sm_", 3) == 0 ? strtoul(target + 3, NULL, 10) : 0;
 }
 
+// sm_90a is of one architecture, sm_100f of a family.
+static bool known_target(const char *name) {
+    static const char *const plain[] = {"10", "11", "12",  "13",  "20",  "21",  "30",  "32",
+                                        "35", "37", "50",  "52",  "53",  "60",  "61",  "62",
+                                        "70", "72", "75",  "80",  "82",  "86",  "87",  "88",
+                                        "89", "90", "100", "101", "103", "110", "120", "121"};
+    if (strncmp(name, "sm_", 3) != 0) {
+        return false;
+    }
+    const char *number = name + 3;
+    const size_t digits = strspn(number, "0123456789");
+    const char *kind = number + digits;
+    bool known = false;
+    for (size_t k = 0; k < sizeof plain / sizeof *plain; k++) {
+        known = known || (strlen(plain[k]) == digits && strncmp(number, plain[k], digits) == 0);
+    }
+    const unsigned long sm = strtoul(number, NULL, 10);
+    return known && (*kind == 0 || (strcmp(kind, "a") == 0 && sm >= 90) ||
+                     (strcmp(kind, "f") == 0 && sm >= 100));
+}
+
+void tk_sim_read_target(tk_sim_reader *r) {
+    static const char *const option[] = {"texmode_unified", "texmode_independent", "debug"};
+    const uint32_t line = r->token.line;
+    r->program->target = tk_sim_word(r, "a target");
+    bool known = known_target(r->program->target);
+    const char *name = r->program->target;
+    while (known && tk_sim_accept(r, ",")) {
+        name = tk_sim_word(r, "a target");
+        known = known_target(name);
+        for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
+            known = known || strcmp(name, option[k]) == 0;
+        }
+    }
+    if (!known) {
+        tk_sim_refuse_at(r, line, "'%s' is no .target that is known", name);
+    }
+}
+
 const char *tk_sim_find_special(tk_sim_reader *r, tk_sim_inst *i, const char *name,
                                 tk_sim_special *out, unsigned *bytes) {
     static const struct {
@@ -58,6 +97,17 @@ static bool has_type(const tk_sim_inst *i, tk_sim_type a, tk_sim_type b) {
     return has;
 }
 
+static unsigned first_for_mma(const tk_sim_inst *i) {
+    const bool tall = strstr(i->name, ".m16n8") != NULL; // else m8n8
+    if (has_type(i, TK_SIM_F64, TK_SIM_F64)) {
+        return tall ? 90 : 80;
+    }
+    const bool old = has_type(i, TK_SIM_F16, TK_SIM_F16) && strstr(i->name, ".m16n8k8.");
+    return has_type(i, TK_SIM_E4M3, TK_SIM_E5M2) ? 89
+           : old || strstr(i->name, ".m8n8k16.") ? 0
+                                                 : 80;
+}
+
 // The first architecture with what an instruction says of types, orders and scopes; 0: all have it.
 static unsigned first_target(const tk_sim_inst *i) {
     const bool bf16 = has_type(i, TK_SIM_BF16, TK_SIM_BF16X2);
@@ -91,7 +141,7 @@ static unsigned first_target(const tk_sim_inst *i) {
 }
 
 const char *tk_sim_target_problem(const tk_sim_reader *r, const tk_sim_inst *i) {
-    const unsigned first = first_target(i);
+    const unsigned first = begins(i, "mma.") ? first_for_mma(i) : first_target(i);
     return tk_sim_target(r) >= first ? NULL
                                      : tk_format(r->arena, "this form needs .target sm_%u", first);
 }

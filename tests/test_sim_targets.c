@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-static const char head[] = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+static const char head[] = ".version 8.7\n.target sm_90a\n.address_size 64\n"
                            ".global .align 128 .b8 gv[4096];\n.visible .entry k() {\n"
                            ".reg .pred %p<16>; .reg .b16 %h<32>;\n.reg .b32 %r<64>; .reg .b64 "
                            "%d<64>;\n";
@@ -72,6 +72,87 @@ static const struct {
     {"tensormap.replace.tile.rank.global.b1024.b32 [%d1], 1;", "sm_90a"},
     {"wgmma.fence.sync.aligned;", "sm_90a"},
     {"setmaxnreg.inc.sync.aligned.u32 64;", "sm_90a"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_75"},
+    {"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r0, %r1}, {%r0, %r1}, {%r0}, {%r0, %r1};",
+     "sm_75"},
+    {"mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%r0, %r1}, {%r0}, {%r0}, {%r0, %r1};",
+     "sm_75"},
+    {"mma.sync.aligned.m8n8k16.row.col.satfinite.s32.s8.u8.s32 {%r0, %r1}, {%r0}, {%r0}, {%r0, "
+     "%r1};",
+     "sm_75"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0, %r1}, {%r0, %r1, %r2, %r3}, {%r0, "
+     "%r1}, {%r0, %r1};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, "
+     "{%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_80"},
+    {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d0}, {%d0}, {%d0, %d1};",
+     "sm_80"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.e4m3.e4m3.f16 {%r0, %r1}, {%r0, %r1}, {%r0}, {%r0, "
+     "%r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16 {%r0, %r1}, {%r0, %r1, %r2, %r3}, {%r0, "
+     "%r1}, {%r0, %r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.e4m3.e5m2.f16 {%r0, %r1}, {%r0, %r1}, {%r0}, {%r0, "
+     "%r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {%r0, %r1}, {%r0, %r1, %r2, %r3}, {%r0, "
+     "%r1}, {%r0, %r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.e5m2.e5m2.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0}, "
+     "{%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, "
+     "%r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e5m2.f16 {%r0, %r1}, {%r0, %r1}, {%r0}, {%r0, "
+     "%r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16 {%r0, %r1}, {%r0, %r1, %r2, %r3}, {%r0, "
+     "%r1}, {%r0, %r1};",
+     "sm_89"},
+    {"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%d0, %d1, %d2, %d3}, {%d0, %d1}, {%d0}, "
+     "{%d0, %d1, %d2, %d3};",
+     "sm_90"},
+    {"mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%d0, %d1, %d2, %d3}, {%d0, %d1, %d2, %d3}, "
+     "{%d0, %d1}, {%d0, %d1, %d2, %d3};",
+     "sm_90"},
+    {"mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%d0, %d1, %d2, %d3}, {%d0, %d1, %d2, %d3, "
+     "%d4, %d5, %d6, %d7}, {%d0, %d1, %d2, %d3}, {%d0, %d1, %d2, %d3};",
+     "sm_90"},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -98,6 +179,35 @@ Test(sim_targets, instructions) {
             cr_expect_eq(takes(&a, targets[t], line[k], &error), !refuses[k], "%s: %s", targets[t],
                          line[k]);
         }
+    }
+    tk_arena_release(&a);
+}
+
+// Names of targets, and what may stand beside them.
+Test(sim_targets, names) {
+    static const struct {
+        const char *name;
+        bool known;
+    } rows[] = {{"sm_75", true},         {"sm_86", true},
+                {"sm_87", true},         {"sm_90a", true},
+                {"sm_100f", true},       {"sm_103a", true},
+                {"sm_121", true},        {"sm_80, texmode_independent", true},
+                {"sm_80, debug", true},  {"sm_9", false},
+                {"sm_9000", false},      {"sm_900", false},
+                {"sm_91", false},        {"sm_85", false},
+                {"sm_80a", false},       {"sm_89f", false},
+                {"sm_90f", false},       {"sm_90aa", false},
+                {"sm_", false},          {"sm_4294967386", false}, // 2^32 + 90
+                {"sm90", false},         {"debug", false},
+                {"sm_80, sm_91", false}, {"sm_80, texmode", false}};
+    tk_arena a;
+    tk_arena_init(&a, NULL, NULL);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        tk_sim_note error;
+        bool ok = takes(&a, rows[k].name, "ret;", &error);
+        cr_expect_eq(ok, rows[k].known, "%s: %s", rows[k].name, ok ? "taken" : error.text);
+        cr_expect(ok || (strstr(error.text, ".target") && error.at.ptx_line == 2), "%s",
+                  error.text);
     }
     tk_arena_release(&a);
 }
