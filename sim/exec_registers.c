@@ -3,8 +3,9 @@
 //
 // A block begins with as many registers a thread as .maxnreg says or, without it, as its bounds on
 // threads and blocks leave of a multiprocessor's 65536. What .dec gives back is the block's to
-// spare; .inc waits until there is enough. Threads that end give nothing back. How many registers
-// code uses is the assembler's affair and is not looked at.
+// spare; .inc waits until there is enough. Between two of them the warps of a warpgroup come
+// together, by a barrier or what else orders threads. Threads that end give nothing back. How many
+// registers code uses is the assembler's affair and is not looked at.
 #include "sim/exec.h"
 #include "sim/wgmma.h"
 
@@ -56,6 +57,21 @@ static const char *problem(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t 
                                        : NULL;
 }
 
+// A warp may change its registers again when it comes after the last change of all warps of its
+// warpgroup; the one that does not, or UINT32_MAX.
+static uint32_t apart(const tk_sim_warp *w) {
+    const uint32_t first = w->index / TK_SIM_GROUP_WARPS * TK_SIM_GROUP_WARPS;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t k = first; w->resizes && k < first + TK_SIM_GROUP_WARPS && k < w->block->nwarp;
+         k++) {
+        const tk_sim_warp *x = &w->block->warp[k];
+        const bool after = x == w || (x->resizes >= w->resizes &&
+                                      tk_sim_shadow_warp_after(w, x->resized[w->resizes % 2]));
+        found = after || found != UINT32_MAX ? found : k;
+    }
+    return found;
+}
+
 static tk_sim_flow run_setmaxnreg(tk_sim_warp *w, const tk_sim_inst *i, uint32_t mask) {
     tk_sim_flow flow;
     if (!tk_sim_whole_warp(w, i, mask, &flow)) {
@@ -71,6 +87,13 @@ static tk_sim_flow run_setmaxnreg(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
         return tk_sim_fail(w, i, 0, "registers", "'%s' %u where a thread has %u: %s", i->name, n,
                            w->registers, why);
     }
+    const uint32_t other = apart(w);
+    if (other != UINT32_MAX) {
+        return tk_sim_fail(w, i, 0, "registers",
+                           "'%s' %u is not the first; nothing says that warp %u, of the same "
+                           "warpgroup, has executed the one before",
+                           i->name, n, other);
+    }
     if (n > w->registers && n - w->registers > b->spare) {
         return wait(w, i);
     }
@@ -82,6 +105,7 @@ static tk_sim_flow run_setmaxnreg(tk_sim_warp *w, const tk_sim_inst *i, uint32_t
         wake(b);
     }
     w->registers = n;
+    w->resized[++w->resizes % 2] = tk_sim_shadow_warp_now(w);
     return flow;
 }
 tk_sim_exec *tk_sim_bind_setmaxnreg(const tk_sim_inst *i) {

@@ -82,6 +82,7 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
     w->alive = lanes >= TK_SIM_LANES ? ~0u : (1u << lanes) - 1;
     w->came = w->phase = 0;
     w->registers = tk_sim_registers_at_launch(w);
+    w->resizes = 0;
     w->waiting = w->carry = w->turns = 0;
     w->yields = w->gives_up = false;
 }

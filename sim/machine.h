@@ -39,6 +39,12 @@ typedef enum tk_sim_wait {
     TK_SIM_WAIT_ASYNC      // for asynchronous work: executed again when something has changed
 } tk_sim_wait;
 
+// What a thread has done so far.
+typedef struct tk_sim_moment {
+    uint64_t epoch; // 0: there is none
+    uint32_t thread, clock;
+} tk_sim_moment;
+
 typedef struct tk_sim_warp {
     struct tk_sim_block *block;
     struct tk_sim_cluster *cluster;
@@ -63,6 +69,8 @@ typedef struct tk_sim_warp {
     bool gives_up;              // a wait for an mbarrier has taken its time
     struct tk_sim_calls *calls; // [lane], of exec_call.c; NULL: the module has no functions
     uint32_t registers;         // a thread of it may use: setmaxnreg
+    uint32_t resizes;           // how often it has executed that
+    tk_sim_moment resized[2];   // when it did so last, and before; by parity
     struct tk_sim_wgmma *wgmma; // wgmma.h; NULL: the module has none
     uint32_t turns, last;       // taken by the running group while others could run; where it stood
     // What progress.c knows: its state after so many changes of the grid, the threads that have run
@@ -79,12 +87,6 @@ typedef struct tk_sim_barrier {
     uint32_t came[TK_SIM_MAX_WARPS]; // threads of a warp that has not arrived as a whole
     bool counted;                    // a number of threads was given
 } tk_sim_barrier;
-
-// What a thread has done so far.
-typedef struct tk_sim_moment {
-    uint64_t epoch; // 0: there is none
-    uint32_t thread, clock;
-} tk_sim_moment;
 
 typedef struct tk_sim_mbarrier { // in shared memory, at `offset`
     uint32_t offset, by;         // by: the thread of the cluster that initialised it
@@ -312,6 +314,10 @@ void tk_sim_shadow_proxy_fence(const tk_sim_warp *w, uint32_t lanes, bool own_me
 tk_sim_moment tk_sim_shadow_now(const tk_sim_warp *w, uint32_t lane);
 // block: in whose memory it was done; UINT32_MAX: elsewhere.
 bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m, uint32_t block);
+// The same of a warp as a whole, and whether the warp comes after that: who knows it of one of the
+// threads knows it of all, and is as good as the others of its warp.
+tk_sim_moment tk_sim_shadow_warp_now(const tk_sim_warp *w);
+bool tk_sim_shadow_warp_after(const tk_sim_warp *w, tk_sim_moment m);
 // Whether a copy of the async proxy that the lane begins finds what threads wrote there behind a
 // fence.
 bool tk_sim_shadow_behind_fence(const tk_sim_warp *w, uint32_t lane, uint32_t offset);

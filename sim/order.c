@@ -524,6 +524,25 @@ bool tk_sim_shadow_after(const tk_sim_warp *w, uint32_t lane, tk_sim_moment m, u
     return m.epoch && known;
 }
 
+tk_sim_moment tk_sim_shadow_warp_now(const tk_sim_warp *w) {
+    const struct tk_sim_shadow *s = w->cluster->shadow;
+    uint32_t first = tk_sim_member(w, 0);
+    tk_sim_shadow_together(w);
+    return (tk_sim_moment){s->epoch, first, s->clock[first]};
+}
+
+bool tk_sim_shadow_warp_after(const tk_sim_warp *w, tk_sim_moment m) {
+    const struct tk_sim_shadow *s = w->cluster->shadow;
+    bool known = m.epoch && m.epoch < s->epoch;
+    for (uint32_t l = 0; m.epoch && l < TK_SIM_LANES && !known; l++) {
+        const tk_sim_past *r = tk_sim_order_row(s, tk_sim_member(w, l));
+        for (uint32_t k = 0; r->valid && k < TK_SIM_LANES; k++) {
+            known = known || r->known[m.thread + k] >= m.clock;
+        }
+    }
+    return known;
+}
+
 void tk_sim_order_init(struct tk_sim_shadow *s, tk_sim_past *to, uint32_t mbarrier, uint32_t init) {
     uint32_t *known = clock_at(s, &to->init, mbarrier);
     *known = *known < init ? init : *known;
