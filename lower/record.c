@@ -2,6 +2,7 @@
 // Notes of a lowered kernel. See record.h.
 #include "lower/record.h"
 
+#include "ir/hold.h"
 #include "ir/move.h"
 #include "ir/pass_util.h"
 #include "lower/count.h"
@@ -50,8 +51,19 @@ void tk_record_branch(const tk_recorder *r, tk_note_rec *n) {
     }
 }
 
+// Says that a number of the first program is none of all.
+static void means(const tk_recorder *r, tk_note_rec *n) {
+    if (r->axes || r->sampled) {
+        tk_note_word_add(&r->f->module->notes, n, "counted",
+                         r->axes && r->sampled ? "the mean of programs, of which some are looked at"
+                         : r->axes             ? "the mean of all programs"
+                                               : "of iterations some");
+    }
+}
+
 static void times(const tk_recorder *r, tk_note_rec *n) {
     tk_record_branch(r, n);
+    means(r, n);
     if (r->times >= 0) {
         number(r, n, "times", r->times);
     } else {
@@ -174,9 +186,15 @@ static int64_t after(const middle *m, int64_t at, int64_t step) {
     return at + 1 == m->from + step && at + 1 < m->to ? m->to : at + 1;
 }
 
+// Of the most accesses that are looked at where loops do not run equally often.
+enum { BUDGET = 1024 };
+
+static uint32_t most(const tk_recorder *r) { return tk_record_most(r, r->axes, BUDGET); }
+
 // Adds `times` executions, of all iterations of the loops from number `level` on: of each loop the
 // first and the last are counted, those at the edges of the tensor, and of those between the ones
-// that begin at different places in a sector. Those that are not known are as `first`.
+// that begin at different places in a sector; of one in whose iterations others run more or less
+// often, all. Those that are not known are as `first`.
 static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t level,
                            double times, const tk_view_count *first, amount *to) {
     if (level == r->sample.nin) {
@@ -184,8 +202,14 @@ static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *
         *to = plus(*to, times, c.unknown ? first : &c);
         return;
     }
-    const int64_t n = (int64_t)r->loop[level].trips;
+    const int64_t n = tk_sample_trips(&r->sample, r->loop[level].op);
     int64_t *at = &r->sample.in[level].number;
+    for (int64_t i = 0; i < n && r->loop[level].steers;) {
+        const tk_record_piece x = tk_record_piece_at(n, most(r), i);
+        *at = x.at;
+        add_iterations(r, op, p, level + 1, times * (double)x.n, first, to);
+        i += x.n;
+    }
     middle m = {1, n - 1};
     int64_t step = 1;
     if (n > 3 && r->sample.nin == 1) {
@@ -193,7 +217,7 @@ static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *
         *at = m.from;
         step = period(r, op, p, at);
     }
-    for (*at = 0; *at < n; *at = after(&m, *at, step)) {
+    for (*at = 0; *at < n && !r->loop[level].steers; *at = after(&m, *at, step)) {
         add_iterations(r, op, p, level + 1, times * alike(&m, *at, step), first, to);
     }
     *at = 0;
@@ -204,7 +228,7 @@ static void add_iterations(tk_recorder *r, const tk_op *op, const tk_view_plan *
 static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
                                  double programs, amount *to) {
     const tk_view_count first = counted(r, op, p);
-    const double all = r->times >= 0 ? r->times : 1;
+    const double here = tk_record_here(r), all = here >= 0 ? here : 1;
     const double times = all - (op->at.held ? tk_record_held(r, op) : 0);
     if (op->at.held || r->times < 0 || r->nloop > TK_SAMPLE_LOOPS) {
         *to = plus(*to, programs * (all > 1 && times > 0 ? times - 1 : times), &first);
@@ -227,7 +251,7 @@ static tk_view_count add_program(tk_recorder *r, const tk_op *op, const tk_view_
 
 // Of all programs: along each axis of the grid those before the last that are at no edge of the
 // tensor, in the first and in the last iteration, are as the first of them whose rows begin at the
-// same place in a sector.
+// same place in a sector. Where not all run it equally often, each is counted.
 static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint32_t axes,
                     double programs, amount *to) {
     if (axes == 0) {
@@ -237,6 +261,16 @@ static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint
     const uint32_t axis = axes - 1;
     int64_t *at = &r->sample.program[axis];
     const int64_t n = tk_sample_programs_along(&r->sample, axis);
+    if (r->axes >> axis & 1) {
+        for (int64_t i = 0; i < n;) {
+            const tk_record_piece x = tk_record_piece_at(n, most(r), i);
+            *at = x.at;
+            add_all(r, op, p, axis, programs * (double)x.n, to);
+            i += x.n;
+        }
+        *at = 0;
+        return;
+    }
     middle m = middle_of(r, op, p, at, 0, n - 1);
     r->sample.last = true;
     m = middle_of(r, op, p, at, m.from, m.to);
@@ -247,6 +281,15 @@ static void add_all(tk_recorder *r, const tk_op *op, const tk_view_plan *p, uint
         add_all(r, op, p, axis, programs * alike(&m, *at, step), to);
     }
     *at = 0;
+}
+
+static amount part_of(const amount *all, double of) {
+    return (amount){
+        .moved = all->moved / of,
+        .async = all->async / of,
+        .barriers = all->barriers / of,
+        .of = {all->of.requests / of, all->of.units / of, all->of.least / of},
+        .shared = {all->shared.requests / of, all->shared.units / of, all->shared.least / of}};
 }
 
 static void add_requests(const tk_recorder *r, tk_note_rec *n, const char *units,
@@ -311,6 +354,9 @@ static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
         *all = (amount){.moved = 0};
         add_all(r, op, p, r->f->grid ? r->f->grid->last->nopnd : 0, 1, all);
     }
+    if (r->axes && r->programs > 0) {
+        *one = part_of(all, r->programs);
+    }
     number(r, n, "moved", one->moved);
     if (!r->branch) {
         tk_record_moved(r, op, p->param, one->moved, all->moved);
@@ -337,8 +383,12 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     const tk_view_plan p = tk_view_plan_of(r->x, op, l);
     tk_note_rec *n = tk_view_note(&r->f->module->notes, r->x, op, &p);
     amount one = {.moved = 0}, all = one;
+    const tk_recorder was = *r;
     n->loc = op->loc;
     layout_word(r, n, "layout", v);
+    if (op->at.held) {
+        tk_record_also(r, tk_holder_of(r->f, op)->in->owner);
+    }
     if (r->o->counts) {
         times(r, n);
         count_access(r, op, &p, n, &one, &all);
@@ -354,6 +404,10 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     if (op->at.hold || op->at.held) {
         tk_record_hold(r, op);
     }
+    r->axes = was.axes;
+    r->nested = was.nested;
+    r->times = was.times;
+    memcpy(r->loop, was.loop, sizeof was.loop);
 }
 
 static void record_ring(const tk_recorder *r, const tk_op *op) {
@@ -581,7 +635,15 @@ static bool fetches(const tk_op *loop) {
            x->reg[0]->last->prev->code == TK_OP_FETCH;
 }
 
-static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
+static void iterations(const tk_recorder *r, tk_note_rec *n, double trips) {
+    if (trips >= 0) {
+        number(r, n, "iterations", trips);
+        means(r, n);
+    }
+}
+
+// Said of the loop that has just been entered.
+static void record_loop(const tk_recorder *r, const tk_op *op, double trips) {
     tk_vid ring = 0;
     for (const tk_op *x = op->reg[op->nreg - 1]->first; x; x = x->next) {
         ring = x->code == TK_OP_TAKE ? x->opnd[0] : ring;
@@ -594,9 +656,7 @@ static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
                               "the loop's tiles are on their way before the iterations that use "
                               "them");
         number(r, n, "stages", (double)tk_value_def(r->f, ring)->at.slots);
-        if (trips >= 0) {
-            number(r, n, "iterations", trips);
-        }
+        iterations(r, n, trips);
         return;
     }
     const bool asked = op->at.pipeline > 1;
@@ -608,9 +668,7 @@ static void record_loop(tk_recorder *r, const tk_op *op, double trips) {
     if (asked) {
         number(r, n, "pipeline", (double)op->at.pipeline);
     }
-    if (trips >= 0) {
-        number(r, n, "iterations", trips);
-    }
+    iterations(r, n, trips);
 }
 
 // Registers of 32 bits that a thread has of the op's largest result.
@@ -665,8 +723,32 @@ static const char *branch_of(tk_recorder *r, const tk_op *op, uint32_t i) {
                                        : "not for these sizes";
 }
 
-static void record_op(tk_recorder *r, const tk_op *op) {
+// What a loop or a branch has in it.
+static void record_inside(tk_recorder *r, const tk_op *op) {
     const double before = r->times, trips = trips_of(r, op);
+    const uint32_t axes = r->axes;
+    const bool nested = r->nested, sampled = r->sampled;
+    struct tk_record_loop was[TK_SAMPLE_LOOPS];
+    memcpy(was, r->loop, sizeof was);
+    const double each = tk_record_enter(r, op, trips);
+    if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
+        record_loop(r, op, each);
+    }
+    for (uint32_t i = 0; i < op->nreg; i++) {
+        const char *outer = r->branch;
+        r->branch = outer || op->code != TK_OP_IF ? outer : branch_of(r, op, i);
+        record_region(r, op->reg[i]);
+        r->branch = outer;
+    }
+    r->nloop -= op->code == TK_OP_FOR;
+    memcpy(r->loop, was, sizeof was);
+    r->nested = nested;
+    r->sampled = sampled;
+    r->axes = axes;
+    r->times = before;
+}
+
+static void record_op(tk_recorder *r, const tk_op *op) {
     const bool combine = op->code == TK_OP_REDUCE_FN || op->code == TK_OP_SCAN_FN;
     tk_moving m;
     see_largest(r, op);
@@ -692,23 +774,10 @@ static void record_op(tk_recorder *r, const tk_op *op) {
         tk_record_branch(r, n);
         number(r, n, "barriers", r->times >= 0 ? r->times : 1);
     }
-    if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
-        record_loop(r, op, trips);
-    }
     tk_record_work(r, op);
-    r->times = before < 0 || trips < 0 ? -1 : before * trips;
-    if (op->code == TK_OP_FOR && r->nloop < TK_SAMPLE_LOOPS) {
-        r->loop[r->nloop] = (struct tk_record_loop){op, trips};
+    if (op->nreg && !combine) {
+        record_inside(r, op);
     }
-    r->nloop += op->code == TK_OP_FOR;
-    for (uint32_t i = 0; i < op->nreg && !combine; i++) {
-        const char *outer = r->branch;
-        r->branch = outer || op->code != TK_OP_IF ? outer : branch_of(r, op, i);
-        record_region(r, op->reg[i]);
-        r->branch = outer;
-    }
-    r->nloop -= op->code == TK_OP_FOR;
-    r->times = before;
 }
 
 static void record_region(tk_recorder *r, const tk_region *region) {

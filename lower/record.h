@@ -4,7 +4,8 @@
 // (ptx/require.h).
 //
 // What is counted is for one program, over all iterations where their number is known
-// (lower/count.h): in the first program, for tensors of `size`.
+// (lower/count.h): in the first program, for tensors of `size`; the mean of all programs of what
+// does not run equally often in them.
 //
 //   access       a load, store or atomic: how many elements at once, what is in the way of more,
 //                which bounds are tested; layout; requests and sectors

@@ -9,17 +9,20 @@ enum { LANES = 32, MOST_BYTES = 16 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-double tk_record_held(tk_recorder *r, const tk_op *op) {
+// Of the iterations of its loop.
+static double held_in_loop(tk_recorder *r, const tk_op *op) {
     const tk_op *holder = op->at.held ? tk_holder_of(r->f, op) : op;
-    if (!op->at.hold && !op->at.held) {
-        return 0;
-    }
     const int64_t trips = tk_sample_trips(&r->sample, op->in->owner),
                   of = tk_sample_trips(&r->sample, holder->in->owner);
-    if (trips <= 0 || of < 0 || r->times < 0) {
+    return trips <= 0 || of < 0 ? 0 : (double)least(holder->at.hold, least(trips, of));
+}
+
+double tk_record_held(tk_recorder *r, const tk_op *op) {
+    if ((!op->at.hold && !op->at.held) || r->times < 0) {
         return 0;
     }
-    return r->times / (double)trips * (double)least(holder->at.hold, least(trips, of));
+    const double n = tk_record_sum(r, held_in_loop, op);
+    return n > 0 ? n : 0;
 }
 
 // The requests of one execution: pieces of 16 bytes, those of a warp's lanes side by side.
@@ -55,7 +58,8 @@ void tk_record_hold(tk_recorder *r, const tk_op *op) {
         return;
     }
     tk_record_branch(r, n);
-    const double times = tk_record_held(r, op);
+    const double mean = r->times < 0 ? 0 : tk_record_mean(r, held_in_loop, op);
+    const double times = mean > 0 ? mean : 0;
     const tk_requests one = requests_of(r, op);
     tk_note_number_add(notes, n, "times", times);
     tk_note_number_add(notes, n, "requests", times * (double)one.requests);

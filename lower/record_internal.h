@@ -20,13 +20,16 @@ typedef struct tk_recorder {
     const tk_axis *x;
     const tk_record_opts *o;
     tk_sample sample;
-    double times; // of the ops at hand in a program; -1: not known
+    double times;  // of the ops at hand in a program, the mean of all; -1: not known
+    uint32_t axes; // of the grid, as bits, along which they do not run equally often
+    bool nested;   // nor in each iteration of some loop; of many programs and iterations
+    bool sampled;  // some are looked at
     struct tk_record_loop {
         const tk_op *op;
-        double trips;
-    } loop[TK_SAMPLE_LOOPS]; // the loops that they are in, the outermost first
-    uint32_t nloop;          // of which the first TK_SAMPLE_LOOPS are here
-    const char *branch;      // when the ops at hand run; NULL: always. Else they are in no sum
+        bool steers, differs; // loops in it do not run equally often in each of its iterations
+    } loop[TK_SAMPLE_LOOPS];  // the loops that they are in, the outermost first
+    uint32_t nloop;           // of which the first TK_SAMPLE_LOOPS are here
+    const char *branch;       // when the ops at hand run; NULL: always. Else they are in no sum
     tk_moved *moved;
     double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64
@@ -41,8 +44,30 @@ typedef struct tk_recorder {
 // Says of a note's op that it is in a branch that may not run.
 void tk_record_branch(const tk_recorder *r, tk_note_rec *n);
 
+// record_times.c
+// Numbers that are looked at: all, or as many as `most` of them, each for those about it.
+typedef struct tk_record_piece {
+    int64_t at, n; // the next piece begins n further
+} tk_record_piece;
+tk_record_piece tk_record_piece_at(int64_t n, uint32_t most, int64_t from);
+// Along each of these axes and each loop that steers others, if so many are looked at in all.
+uint32_t tk_record_most(const tk_recorder *r, uint32_t axes, uint32_t budget);
+
+// Goes into the loop or branch, which runs so often each time in the first program. How often it
+// does in all, as the mean; -1: not known.
+double tk_record_enter(tk_recorder *r, const tk_op *op, double trips);
+// How often the ops at hand run in the program that the sample is of; -1: not known.
+double tk_record_here(tk_recorder *r);
+// A number of the innermost loop at hand, summed over the iterations of the others, in the program
+// that the sample is of; the mean of all programs. The loop that it hangs on besides.
+typedef double tk_record_leaf(tk_recorder *r, const tk_op *op);
+double tk_record_sum(tk_recorder *r, tk_record_leaf *leaf, const tk_op *op);
+double tk_record_mean(tk_recorder *r, tk_record_leaf *leaf, const tk_op *op);
+void tk_record_also(tk_recorder *r, const tk_op *loop);
+
 // record_hold.c
-// Executions of a load in a program that leave their tile in shared memory, or take it from there.
+// Executions of a load, in the program that the sample is of, that leave their tile in shared
+// memory, or take it from there.
 double tk_record_held(tk_recorder *r, const tk_op *op);
 void tk_record_hold(tk_recorder *r, const tk_op *op);
 
