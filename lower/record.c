@@ -788,7 +788,7 @@ static void record_region(tk_recorder *r, const tk_region *region) {
 
 void tk_record_kernel(tk_arena *scratch, tk_func *f, const tk_axis *x, const tk_record_opts *o) {
     tk_recorder r = {.scratch = scratch, .f = f, .x = x, .o = o, .times = 1};
-    r.sample = (tk_sample){.f = f, .size = o->size};
+    r.sample = (tk_sample){.f = f, .size = o->size, .scalar = o->scalar};
     r.moved = TK_NEW_ARRAY(scratch, tk_moved, f->params.n + 1);
     r.programs = (double)tk_sample_programs(&r.sample);
     record_region(&r, f->body);

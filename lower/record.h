@@ -27,9 +27,10 @@
 #include "lower/target.h"
 
 typedef struct tk_record_opts {
-    const int64_t *size;     // TK_MAX_TENSOR_RANK a parameter, -1: not known; NULL: none is
-    const tk_target *target; // what is compiled for
-    bool counts;             // requests, sectors, wavefronts are counted: takes time
+    const int64_t *size;           // TK_MAX_TENSOR_RANK a parameter, -1: not known; NULL: none is
+    const tk_const *const *scalar; // of each parameter, NULL: not known; NULL: none is
+    const tk_target *target;       // what is compiled for
+    bool counts;                   // requests, sectors, wavefronts are counted: takes time
 } tk_record_opts;
 
 void tk_record_kernel(tk_arena *scratch, tk_func *f, const tk_axis *x, const tk_record_opts *o);

@@ -154,10 +154,10 @@ static double alike(nest *s) {
 static double mean(nest *s) {
     tk_recorder *r = s->r;
     s->most = tk_record_most(r, s->axes, BUDGET);
-    return s->axes == 0         ? here(s)
-           : r->programs < 0    ? alike(s)
-           : r->programs > 0    ? mean_along(s, r->f->grid->last->nopnd)
-                                : here(s);
+    return s->axes == 0      ? here(s)
+           : r->programs < 0 ? alike(s)
+           : r->programs > 0 ? mean_along(s, r->f->grid->last->nopnd)
+                             : here(s);
 }
 
 // Of all loops at hand but the innermost.

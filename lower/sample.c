@@ -168,13 +168,24 @@ static bool of_region(tk_sample *s, const tk_irvalue *x, tk_const *out) {
     return true;
 }
 
+static bool of_param(const tk_sample *s, const tk_irvalue *x, tk_const *out) {
+    const tk_const *given = s->scalar ? s->scalar[x->index] : NULL;
+    if (given) {
+        *out = *given;
+    }
+    return given;
+}
+
 static bool find(tk_sample *s, tk_vid v, uint32_t element, tk_const *out) {
     const tk_irvalue *x = &s->f->value.at[v];
     if (x->type->kind != TK_T_VALUE || tk_dtype_is_float(x->type->dtype) || s->steps == 0) {
         return false;
     }
     s->steps--;
-    return x->def ? of_op(s, x->def, v, element, out) : x->region ? of_region(s, x, out) : false;
+    if (x->def) {
+        return of_op(s, x->def, v, element, out);
+    }
+    return x->region && x->region->owner ? of_region(s, x, out) : of_param(s, x, out);
 }
 
 bool tk_sample_value(tk_sample *s, tk_vid v, uint32_t element, tk_const *out) {

@@ -4,8 +4,8 @@
 //
 // What a warp's accesses touch depends on addresses, and these on sizes. For notes, and for notes
 // alone, they are taken as they would be in one program: what is computed of constants, sizes,
-// numbers of programs and places in tiles is known, and what comes from memory or from the caller
-// is not.
+// numbers of programs and places in tiles is known, and scalars that are given are; what comes from
+// memory is not.
 #ifndef TK_LOWER_SAMPLE_H
 #define TK_LOWER_SAMPLE_H
 
@@ -20,8 +20,9 @@ typedef struct tk_sample_iteration {
 
 typedef struct tk_sample {
     const tk_func *f;
-    const int64_t *size; // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
-    bool last;           // iterations are the last ones
+    const int64_t *size;           // TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL: all are
+    const tk_const *const *scalar; // of each parameter, NULL: not known; NULL: none is
+    bool last;                     // iterations are the last ones
     tk_sample_iteration in[TK_SAMPLE_LOOPS]; // or these, of some loops
     uint32_t nin;
     const tk_op *ahead; // a loop whose index is taken to be `by` less; NULL: none

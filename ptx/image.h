@@ -142,9 +142,10 @@ typedef struct tk_ptx_opts {
     const char **text;            // receives what `emit` asked for
     bool no_cubin;                // PTX is enough: nothing is assembled
     tk_judge judge;
-    bool counts;         // notes with requests, sectors and wavefronts (lower/record.h)
-    const int64_t *size; // for these: TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL
-    bool keep_failed;    // an image is handed out where a @require alone does not hold
+    bool counts;                   // notes with requests, sectors and wavefronts (lower/record.h)
+    const int64_t *size;           // for these: TK_MAX_TENSOR_RANK a parameter, -1: unknown; NULL
+    const tk_const *const *scalar; // and one a parameter, NULL: unknown; NULL
+    bool keep_failed;              // an image is handed out where a @require alone does not hold
 } tk_ptx_opts;
 
 // The version of LLVM that the back end was built with: "22.1.2", and of the one that it runs with,

@@ -437,7 +437,7 @@ tk_image *tk_ptx_compile(tk_arena *arena, tk_module *m, const tk_ptx_opts *o, tk
         return NULL;
     }
     const tk_axis *axis = tk_axis_make(arena, f, o->facts);
-    const tk_record_opts record = {o->size, target, o->counts || m->attrs.require.n > 0};
+    const tk_record_opts record = {o->size, o->scalar, target, o->counts || m->attrs.require.n > 0};
     tk_record_kernel(arena, f, axis, &record);
     tk_image *image = TK_NEW(arena, tk_image);
     image->kernel = entry_name(arena, f->name);

@@ -89,11 +89,21 @@ static tk_tensor_facts promised(const tkc_explain_options *o, const tk_type *t) 
     return FACTS_PROMISED(o) & ~(map ? 0 : (tk_tensor_facts)TK_FACT_MAP);
 }
 
-// Sizes and promises of the IR's parameters: those of the kernel that are given, in order.
+// Scalars that are given; NULL: not known, or none.
+static const tk_const *scalar_of(tk_work *w, const explain_call *c, const tk_bound *b, uint32_t i) {
+    static const tkc_arg none = {.kind = TKC_ARG_NONE};
+    const tkc_arg *arg = i < c->nargs ? &c->args[i] : &none;
+    tk_const *x = TK_NEW(&w->arena, tk_const);
+    const bool is = b->param[i]->kind == TK_T_VALUE && arg->kind != TKC_ARG_UNKNOWN;
+    return is && launch_scalar(w, &b->info->param[i], b->param[i]->dtype, arg, x) ? x : NULL;
+}
+
+// Sizes, scalars and promises of the IR's parameters: those of the kernel that are given, in order.
 static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_target *target,
                                const tk_func *f, const tk_bound *b) {
     const uint32_t n = f->params.n;
     tk_tensor_facts *fact = TK_NEW_ARRAY(&w->arena, tk_tensor_facts, n + 1);
+    const tk_const **scalar = TK_NEW_ARRAY(&w->arena, const tk_const *, n + 1);
     int64_t *size = TK_NEW_ARRAY(&w->arena, int64_t, (size_t)(n + 1) * TK_MAX_TENSOR_RANK);
     for (uint32_t i = 0, at = 0; i < b->info->nparam && at < n; i++) {
         const tk_type *t = b->param[i];
@@ -104,6 +114,7 @@ static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_targe
             const bool has = t->kind == TK_T_TENSOR && d < t->rank;
             size[at * TK_MAX_TENSOR_RANK + d] = has ? t->dim[d] : -1;
         }
+        scalar[at] = scalar_of(w, c, b, i);
         fact[at++] = t->kind == TK_T_TENSOR ? facts_of_use(target, promised(c->options, t)) : 0;
     }
     return (tk_ptx_opts){.arch = target->name,
@@ -111,6 +122,7 @@ static tk_ptx_opts options_for(tk_work *w, const explain_call *c, const tk_targe
                          .debug = w->config->debug,
                          .counts = true,
                          .size = size,
+                         .scalar = scalar,
                          .keep_failed = true};
 }
 
@@ -308,6 +320,9 @@ static void explain(tk_work *w, void *arg) {
     }
     tk_func *f = kernel_of(m);
     const tk_ptx_opts o = options_for(w, c, x.target, f, b);
+    if (w->diags.errors) {
+        return;
+    }
     x.image = gpu_image(w, &w->arena, m, &o);
     if (!x.image) {
         TK_CHECK(&w->arena, w->diags.errors);

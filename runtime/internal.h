@@ -256,6 +256,9 @@ const char *source_name(const char *of_ptx);
 tk_diag *claim_failed(tk_work *w, const tk_kernel_info *info, const failed_claim *c);
 void print_line(void *context, const char *line); // to the caller's print
 
+// A scalar that is given, or its default, in the parameter's type (launch.c). False after w's
+// diagnostics.
+bool launch_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg, tk_const *out);
 // What a launch needs of arguments (launch.c): binds and checks them. False after w's diagnostics.
 bool launch_collect(tk_work *w, tkc_kernel *k, const tkc_arg *args, size_t nargs,
                     const tkc_launch_options *options, launch *l);

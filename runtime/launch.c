@@ -39,8 +39,7 @@ static bool scalar_int(tk_const *out, tk_dtype t, const tkc_arg *arg) {
     return true;
 }
 
-static bool convert_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg,
-                           tk_const *out) {
+bool launch_scalar(tk_work *w, const tk_kparam *p, tk_dtype t, const tkc_arg *arg, tk_const *out) {
     if (arg->kind == TKC_ARG_NONE) {
         *out = tk_cast(p->def, t);
         return true;
@@ -109,7 +108,7 @@ static void collect(tk_work *w, const tkc_arg *args, size_t nargs, launch *l) {
             l->tensor[n] = arg->tensor;
             check_memory(w, p, &arg->tensor);
         } else {
-            convert_scalar(w, p, l->bound->param[i]->dtype, arg, &l->scalar[n]);
+            launch_scalar(w, p, l->bound->param[i]->dtype, arg, &l->scalar[n]);
         }
     }
     if (!w->diags.errors) {

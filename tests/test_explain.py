@@ -185,7 +185,11 @@ AHEAD_OF = STREAM % (ROW_SUMS, "i in M", "    var s = 0.0;\n    for k in 0 .. (i
 TWICE = STREAM % (BOTH, "i in M", """    var s = 0.0;
     for k in 0 .. (i + 1) * 256 step 256 { s += sum(f32(x[i, k +: 256])); }
     for k in 0 .. (i + 1) * 256 step 256 { y[i, k +: 256] = T(f32(x[i, k +: 256]) * s); }""")
+# Scalars say how many programs and iterations there are.
+WINDOW = STREAM % ("x: in T[M, N], y: out T[M, N], n: i32, w: i32 = 2", "i in n", "    for j in 0 .. w { if j < n { y[i, j * 128 +: 128] = x[i, j * 128 +: 128]; } }")
 UNEVEN = [
+    (WINDOW, "--in x=randn(5,512) --scalar n=3 --scalar w=3"),
+    (WINDOW, "--in x=randn(5,512):bf16 --scalar n=5"),
     (LOWER, "--in x=randn(160,160)"),
     (LOWER, "--in x=randn(150,301):bf16"),
     (UPPER, "--in x=randn(160,160):bf16"),
@@ -297,8 +301,7 @@ def against_simulator():
     cases = [(case, "sm_90a", "sim") for case in KERNELS + AT_MOST + UNTUNED] + [(case, "sm_80", "sim:80") for case in UNTUNED + CAUSAL]
     for (text, kernel, options), arch, device in cases:
         words = ["--kernel", kernel, *options.split()]
-        arrays = [word for i, word in enumerate(words) if "--scalar" not in words[max(i - 1, 0):i + 1]]
-        found = explained(file_of(text), *arrays, "--arch", arch)
+        found = explained(file_of(text), *words, "--arch", arch)
         claimed, really = totals(found), counted(file_of(text), *words, device=device)["total"]
         for name, value in claimed.items():
             fits = value == really[name] or (value > really[name] and (text, kernel, options) in AT_MOST)
@@ -455,6 +458,11 @@ def uneven():
     check(abs(number(access, "times") - 3 / 5) < 1e-12 and number(access, "moved") == 3 * 4096 / 5, f"{access}")
     roof = found["roofline"]
     check(roof["bytes"] == roof["least_bytes"] == 3 * 2 * 4096, f"{roof}")
+    # Scalars that are not given are not known, and none that a launch would refuse is taken.
+    for more, programs in ((("--scalar", "n=3"), [3]), ((), [])):
+        notes = explained(file_of(WINDOW), "--in", "x=randn(5,512)", *more)["notes"]
+        check([number(x, "programs") for x in notes if x["id"] == "launch"] == programs, f"{more}: {notes}")
+    check("does not fit parameter 'n'" in tkc("explain", file_of(WINDOW), "--in", "x=randn(5,512)", "--scalar", "n=9999999999", code=1)[1], "scalar-range")
     # Half of the products that all keys take, and half of the time: very many programs.
     seconds, flops = [], []
     for kernel in ("attention", "causal_attention"):

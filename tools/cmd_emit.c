@@ -342,10 +342,11 @@ const command command_emit = {
     .usage = "FILE --emit=" EMIT_LIST " [OPTION]...\nFILE --arch TARGET -o FILE.ptx|FILE.cubin "
              "[OPTION]...\nFILE --arch TARGET,... -o FILE.o|FILE.c --header FILE.h [OPTION]...\n"
              "--from=ir FILE [--run=PASS] [OPTION]...\n--passes",
-    .what =
-        "Shows what the compiler makes of FILE (\"-\" is standard input). Of the kernel's "
-        "parameters nothing is "
-        "known but what --in, --scalar, --dim and -D say; optional ones are left out unless named.",
+    .what = "Shows what the compiler makes of FILE (\"-\" is standard input). Of the kernel's "
+            "parameters nothing is "
+            "known but what --in, --dim and -D say: the same code takes any value of a scalar, so "
+            "--scalar "
+            "says only that it is there. Optional ones are left out unless named.",
     .more = ARRAY_HELP,
     .option = options,
     .noption = sizeof options / sizeof *options,

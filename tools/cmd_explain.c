@@ -110,10 +110,12 @@ static const option options[] = {
 const command command_explain = {
     .name = "explain",
     .usage = "explain FILE [OPTION]...",
-    .what = "Says what the compiler made of a kernel for a GPU, by line of source: layouts, widths "
-            "of accesses, sectors, shared memory, bank conflicts, bounds that are tested, "
-            "registers, blocks at once, and the time that memory and arithmetic take at least. "
-            "Tensors whose sizes --in or --dim gives are compiled for as a launch would.",
+    .what =
+        "Says what the compiler made of a kernel for a GPU, by line of source: layouts, widths "
+        "of accesses, sectors, shared memory, bank conflicts, bounds that are tested, "
+        "registers, blocks at once, and the time that memory and arithmetic take at least. "
+        "Tensors whose sizes --in or --dim gives are compiled for as a launch would. Scalars that "
+        "--scalar gives are counted with, and the code takes any.",
     .more = ARRAY_HELP,
     .option = options,
     .noption = sizeof options / sizeof *options,
