@@ -156,22 +156,29 @@ static void put_report(tool *t, tkc_report *report) {
     json_decref(list);
 }
 
-// A device that no machine has is a malformed value of the command line.
-static bool is_unknown_device(tkc_status s, tkc_report *report) {
+// Errors that are of the command line, whoever finds them: a device that no machine has, a kernel
+// that the program has not, what stands in a text of -D.
+static bool is_of_command_line(tkc_report *report) {
     bool found = false;
     size_t i;
-    json_t *one,
-        *list = s == TKC_ERROR_DEVICE ? json_loads(tkc_report_json(report), 0, NULL) : NULL;
+    json_t *one, *list = json_loads(tkc_report_json(report), 0, NULL);
     json_array_foreach(list, i, one) {
         const char *id = json_string_value(json_object_get(one, "id"));
-        found = found || (id && strcmp(id, "unknown-device") == 0);
+        const char *severity = json_string_value(json_object_get(one, "severity"));
+        const char *file = json_string_value(json_object_get(one, "file"));
+        const bool error = severity && strcmp(severity, "error") == 0;
+        const bool name =
+            id && (strcmp(id, "unknown-device") == 0 || strcmp(id, "unknown-kernel") == 0);
+        found = found || (error && (name || (file && strncmp(file, "<-D ", 4) == 0)));
     }
     json_decref(list);
     return found;
 }
 
 bool tool_report(tool *t, tkc_status s, tkc_report *report) {
-    const int code = report && is_unknown_device(s, report) ? CODE_USAGE : status_code(s);
+    const bool refused = s == TKC_ERROR_SOURCE || s == TKC_ERROR_ARGUMENT ||
+                         s == TKC_ERROR_LAUNCH || s == TKC_ERROR_DEVICE;
+    const int code = report && refused && is_of_command_line(report) ? CODE_USAGE : status_code(s);
     tool_raise(t, code);
     if (report) {
         put_report(t, report);
