@@ -259,8 +259,14 @@ def file_of(text):
     return str(path)
 
 
+SEEN = set()  # ids, names of numbers and of words in all that is asked here
+
+
 def explained(file, *words, **how):
-    return json.loads(tkc("explain", file, "--format=json", *words, **how)[0])
+    found = json.loads(tkc("explain", file, "--format=json", *words, **how)[0])
+    for note in found["notes"]:
+        SEEN.update((note["id"], name) for name in ("", *note["numbers"], *note["words"]))
+    return found
 
 
 def counted(file, *words, device="sim"):
@@ -607,6 +613,35 @@ def predictions():
     check(not [x for x in notes if x["id"] in ("predicted", "demand")], f"{notes}")
 
 
+def strings(code):
+    return [text for text in re.findall(r'"((?:[^"\\]|\\.)*)"', code) if re.fullmatch(r"[a-z0-9]+(?:[- ][a-z0-9]+)*", text)]
+
+
+def documented():
+    """Each id, number and word that the sources name, or that any note here had, is in the table of docs/explain.md."""
+    root = pathlib.Path(__file__).resolve().parent.parent
+    page = (root / "docs" / "explain.md").read_text()
+    table = page[page.index("| id | what"):page.index("### How things are counted")]
+    there = set(re.findall(r"`([^`]+)`", table)) | set(re.findall(r"`([^`]+)`", page[page.index("## Notes"):page.index("| id | what")]))
+    named = {}
+    for file in sorted(x for folder in ("ir", "lower", "ptx", "runtime") for x in (root / folder).glob("*.c")):
+        code = file.read_text()
+        named.update({x: file.name for x in re.findall(r'\bnote\(r, (?:[\w>-]+, )?"([a-z-]+)"', code)})
+        # The pass and the id, one after the other; numbers and words before their value.
+        for call in re.findall(r'tk_note_add\((.{,400})', code, re.S):
+            ids = re.search(r'"[a-z-]+",\s*((?:[^,"]|"[^"]*")*)', call)
+            named.update({x: file.name for x in strings(ids.group(1))} if ids else {})
+        for call in re.findall(r'(?:tk_note_number_add|tk_note_word_add|\bnumber|\blayout_word)\(([^;]*?)\);', code, re.S):
+            parts = re.split(r",\s*(?![^()]*\))", call)
+            named.update({x: file.name for x in strings(parts[2])} if len(parts) > 3 else {})
+    check({"access", "predicted", "requests by all", "by shuffles", "iterations", "reversed", "flops in f64"} <= set(named), f"{sorted(named)}")
+    # But for parameters of a kernel and instructions of a machine.
+    seen = {x for id, name in SEEN for x in (id, name) if x and id != "attribute-unused" and (id != "resources" or not name.isupper())}
+    for name, file in [*named.items(), *((x, "a note") for x in sorted(seen))]:
+        name = name.replace(" ", "_")
+        check(name in there or name.removesuffix("_by_all") in there, f"docs/explain.md has no `{name}`, which {file} has")
+
+
 def formats():
     words = [file_of(ROWS % ("@require(vectorized)", STRIDED)), *F32.split()]
     text, error = tkc("explain", *words, code=1)
@@ -642,6 +677,11 @@ def formats():
     tkc("explain", "std/softmax.tk", "--gpu", "H20", code=2)
     tkc("explain", "std/softmax.tk", "--arch", "sm_9", code=2)
     tkc("explain", code=2)
+    # What is malformed or unknown of a command line, whoever finds it.
+    for words, code in ((("-D", "NO=3"), 2), (("-D", "BN=(3"), 2), (("-D", "BN=1.5"), 2), (("-D", "T=foo"), 2), (("--kernel", "nope"), 2),
+                        (("--dim", "Q=3"), 2), (("--scalar", "q=1"), 2), (("--in", "q=randn(3)"), 2)):
+        for command, more in (("explain", ()), ("run", ()), ("", ("--emit=ir",))):
+            tkc(*([command] if command else []), file_of(LOWER), *words, *more, code=code)
 
 
 if __name__ == "__main__":
@@ -656,4 +696,5 @@ if __name__ == "__main__":
     aliases()
     goldens("--bless" in sys.argv)
     formats()
+    documented()
     sys.exit(len(FAILED) > 0)

@@ -68,6 +68,15 @@ def manual(folder):
         check(len(names) > 5, f"functions of {header}")
         for name in names:
             check(name in pages[page], f"{page} does not have {name}")
+    # An item is one paragraph, whose next line in the header is no code; and code has no marks of Markdown.
+    items = re.findall(r"^// - (\w+) +(\S.*)\n//   +(\S.*)", (ROOT / "runtime" / "tkc.h").read_text(encoding="utf-8"), re.M)
+    check(len(items) > 2, f"{items}")
+    for name, first, second in items:
+        whole = "".join(dict(zip("-'`^~", ("\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti"))).get(c, c) for c in f"{name} {first} {second}")
+        check(re.sub(r"\s+", " ", whole) in pages["libtkc.3"].replace("\\fB", "").replace("\\fR", "") or "`" in whole, f"libtkc.3 tears {name} apart: {whole}")
+    for page in ("tkc.1", "libtkc.3", "libtkcrt.3"):
+        synopsis = pages[page].split(".SH SYNOPSIS", 1)[1].split(".SH ", 1)[0]
+        check("\\(ga" not in synopsis, f"{page}: marks in the synopsis")
     for heading in re.findall(r"^## (\w+)", (ROOT / "docs" / "language.md").read_text(encoding="utf-8"), re.M):
         check(f".SH {heading}" in pages["tkc.7"], f"tkc.7 has no section {heading}")
     if not shutil.which("groff"):
