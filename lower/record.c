@@ -404,10 +404,7 @@ static void record_access(tk_recorder *r, const tk_op *op) {
     if (op->at.hold || op->at.held) {
         tk_record_hold(r, op);
     }
-    r->axes = was.axes;
-    r->nested = was.nested;
-    r->times = was.times;
-    memcpy(r->loop, was.loop, sizeof was.loop);
+    tk_record_leave(r, &was);
 }
 
 static void record_ring(const tk_recorder *r, const tk_op *op) {
@@ -589,11 +586,24 @@ static const char *unit_words(const tk_recorder *r, const tk_op *op, const char 
     return tk_format(a, "by multiplications and additions of each thread: %s", why);
 }
 
+// A part of a tile may be smaller than any that is written in the source.
+static const char *why_in_parts(const tk_recorder *r, const tk_op *op, const char *why) {
+    const tk_op *in = op->in->owner;
+    if (!in || in->code != TK_OP_FOR || !tk_is_of_parts(in)) {
+        return why;
+    }
+    return tk_format(r->f->module->notes.arena,
+                     "its tile is so large that it is worked on in parts, of which %s; choose a "
+                     "smaller tile",
+                     why);
+}
+
 // A slower unit than the target has is always noted as missed.
 static void record_product(tk_recorder *r, const tk_op *op) {
     tk_module *m = r->f->module;
     const bool is_dot = op->code == TK_OP_DOT, fma = !is_dot || op->at.unit == TK_UNIT_FMA;
-    const tk_dot_unit_choice c = tk_dot_unit_of(r->o->target, r->f, op, m->attrs.warps);
+    tk_dot_unit_choice c = tk_dot_unit_of(r->o->target, r->f, op, m->attrs.warps);
+    c.why = c.why ? why_in_parts(r, op, c.why) : NULL;
     const tk_verdict verdict = fma || c.why ? TK_NOTE_MISSED : TK_NOTE_DONE;
     tk_note_rec *n = note(r, op, "product", verdict,
                           tk_format(m->notes.arena, "'%s': %s", tk_op_info(op->code)->name,
@@ -725,12 +735,8 @@ static const char *branch_of(tk_recorder *r, const tk_op *op, uint32_t i) {
 
 // What a loop or a branch has in it.
 static void record_inside(tk_recorder *r, const tk_op *op) {
-    const double before = r->times, trips = trips_of(r, op);
-    const uint32_t axes = r->axes;
-    const bool nested = r->nested, sampled = r->sampled;
-    struct tk_record_loop was[TK_SAMPLE_LOOPS];
-    memcpy(was, r->loop, sizeof was);
-    const double each = tk_record_enter(r, op, trips);
+    const tk_recorder was = *r;
+    const double each = tk_record_enter(r, op, trips_of(r, op));
     if (op->code == TK_OP_FOR || op->code == TK_OP_WHILE) {
         record_loop(r, op, each);
     }
@@ -740,12 +746,7 @@ static void record_inside(tk_recorder *r, const tk_op *op) {
         record_region(r, op->reg[i]);
         r->branch = outer;
     }
-    r->nloop -= op->code == TK_OP_FOR;
-    memcpy(r->loop, was, sizeof was);
-    r->nested = nested;
-    r->sampled = sampled;
-    r->axes = axes;
-    r->times = before;
+    tk_record_leave(r, &was);
 }
 
 static void record_op(tk_recorder *r, const tk_op *op) {

@@ -56,6 +56,7 @@ uint32_t tk_record_most(const tk_recorder *r, uint32_t axes, uint32_t budget);
 // Goes into the loop or branch, which runs so often each time in the first program. How often it
 // does in all, as the mean; -1: not known.
 double tk_record_enter(tk_recorder *r, const tk_op *op, double trips);
+void tk_record_leave(tk_recorder *r, const tk_recorder *was);
 // How often the ops at hand run in the program that the sample is of; -1: not known.
 double tk_record_here(tk_recorder *r);
 // A number of the innermost loop at hand, summed over the iterations of the others, in the program

@@ -217,6 +217,15 @@ void tk_record_also(tk_recorder *r, const tk_op *loop) {
     see_nested(r);
 }
 
+void tk_record_leave(tk_recorder *r, const tk_recorder *was) {
+    memcpy(r->loop, was->loop, sizeof r->loop);
+    r->nloop = was->nloop;
+    r->axes = was->axes;
+    r->nested = was->nested;
+    r->sampled = was->sampled;
+    r->times = was->times;
+}
+
 // What is in the loop that has just been entered runs so often, or it is looked for.
 static double found(tk_recorder *r, double plain, uint32_t axes) {
     if (axes == 0 && !r->nested) {

@@ -233,7 +233,7 @@ const char *tk_stage_why_not(const tk_axis *x, const tk_target *t, const tk_op *
         return "they are short";
     }
     const uint64_t bytes = tk_staged_bytes(tile, p->rows);
-    return bytes > MOST || bytes > t->shared_max ? "they are too long" : NULL;
+    return bytes > MOST || bytes > t->shared_max ? "their tile takes too much of it" : NULL;
 }
 
 bool tk_stage_concerns(const tk_axis *x, const tk_op *op) {

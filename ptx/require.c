@@ -231,6 +231,11 @@ static void no_spills(judge *j) {
         }
     } else if (kept && local) {
         lost_by_note(j, kept, kept->reason);
+    } else if (local && !r->spill_stores && !r->spill_loads) {
+        lost_by_registers(j, text(j,
+                                  "a thread has something in local memory, with %u accesses of it "
+                                  "and %u registers",
+                                  local, r->registers));
     } else if (r->spill_stores || r->spill_loads || local) {
         lost_by_registers(j, text(j,
                                   "a thread spills %u bytes, with %u registers and %u accesses of "

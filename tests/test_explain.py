@@ -395,6 +395,14 @@ kernel shift<T: type>(x: inout T[M, N]) grid (i in M) {
         x[i, program_id(0) +: 1024];
 }
 """
+# A tile that is worked on in parts, which are smaller than any that the source has.
+IN_PARTS = """@require(tensor_cores)
+kernel big(a: in f16[M, K], b: in f16[K, N], y: out f32[M, N]) grid (i in cdiv(M, 1024), j in cdiv(N, 1024)) {
+    var s = zeros([1024, 1024], f32);
+    for k in 0 .. K step 64 { s += dot(a[i * 1024 +: 1024, k +: 64], b[k +: 64, j * 1024 +: 1024]); }
+    y[i * 1024 +: 1024, j * 1024 +: 1024] = s;
+}
+"""
 # Tensors that are read and written: what may not run ahead is an error of its own, with and without a demand.
 ALIASED = """%s
 kernel stream<T: type>(x: inout T[M, N], w: in T[N], y: out T[M, N]) grid (i in M) {
@@ -493,6 +501,7 @@ def demands():
     demanded("tensor_cores", DOT.replace("in f16", "in f32"), "--dim M=64 --dim N=64", 4, "f32 is multiplied exactly")
     demanded("tensor_cores", DOT.replace("+: 64, 0 +: 64],", "+: 4, 0 +: 64],").replace("* 64 +: 64", "* 64 +: 4"),
              "--dim M=64 --dim N=64", 4, "fewer than 16 rows")
+    demanded("tensor_cores", IN_PARTS, "--dim M=4096 --dim N=4096 --dim K=4096 --mapped", 4, "worked on in parts")
     demanded("vectorized", INOUT, "-D T=f32 --dim M=8 --dim N=4096", 4, "alignment")
     # Strides of which nothing is known.
     error = tkc(file_of(ROWS % ("@require(vectorized)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]

@@ -143,7 +143,8 @@ Test(stage, what_is_not) {
     expect("  %v = load %x[%z, %z, %z +: 256] : f16[256]\n", UNIT, 0, NULL); // all read the same
     expect("  %v = load %y[%z, %z +: 256] : f16[256]\n", UNIT, 1, NULL);     // what may be written
     expect("  %v = load %y[%i, %z +: 32] : f16[32]\n", UNIT, 0, "they are short");
-    expect("  %v = load %y[%i +: 512, %z +: 128] : f16[512, 128]\n", UNIT, 0, "they are too long");
+    expect("  %v = load %y[%i +: 512, %z +: 128] : f16[512, 128]\n", UNIT, 0,
+           "their tile takes too much of it");
     expect("  %v = load %y[%j, %z +: 256] : f16[256]\n", UNIT, 0, "an index may be negative");
     expect("  %v = load %y[%i, %j +: 256] : f16[256]\n", UNIT, 0,
            "its place in the row may be negative");
