@@ -186,10 +186,7 @@ static int64_t after(const middle *m, int64_t at, int64_t step) {
     return at + 1 == m->from + step && at + 1 < m->to ? m->to : at + 1;
 }
 
-// Of the most accesses that are looked at where loops do not run equally often.
-enum { BUDGET = 1024 };
-
-static uint32_t most(const tk_recorder *r) { return tk_record_most(r, r->axes, BUDGET); }
+static uint32_t most(const tk_recorder *r) { return tk_record_most(r, r->axes, TK_RECORD_VIEWS); }
 
 // Adds `times` executions, of all iterations of the loops from number `level` on: of each loop the
 // first and the last are counted, those at the edges of the tensor, and of those between the ones
@@ -390,6 +387,7 @@ static void record_access(tk_recorder *r, const tk_op *op) {
         tk_record_also(r, tk_holder_of(r->f, op)->in->owner);
     }
     if (r->o->counts) {
+        r->sampled = r->sampled || tk_record_samples(r, TK_RECORD_VIEWS);
         times(r, n);
         count_access(r, op, &p, n, &one, &all);
         if (op->code == TK_OP_LOAD) {

@@ -27,6 +27,7 @@ typedef struct tk_recorder {
     struct tk_record_loop {
         const tk_op *op;
         bool steers, differs; // loops in it do not run equally often in each of its iterations
+        int64_t longest;      // if it steers: its iterations, at most
     } loop[TK_SAMPLE_LOOPS];  // the loops that they are in, the outermost first
     uint32_t nloop;           // of which the first TK_SAMPLE_LOOPS are here
     const char *branch;       // when the ops at hand run; NULL: always. Else they are in no sum
@@ -52,6 +53,9 @@ typedef struct tk_record_piece {
 tk_record_piece tk_record_piece_at(int64_t n, uint32_t most, int64_t from);
 // Along each of these axes and each loop that steers others, if so many are looked at in all.
 uint32_t tk_record_most(const tk_recorder *r, uint32_t axes, uint32_t budget);
+// Whether those are not all. So many accesses are counted.
+bool tk_record_samples(tk_recorder *r, uint32_t budget);
+enum { TK_RECORD_VIEWS = 64 };
 
 // Goes into the loop or branch, which runs so often each time in the first program. How often it
 // does in all, as the mean; -1: not known.

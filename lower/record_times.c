@@ -14,7 +14,8 @@ enum { DEEP = 64 };
 tk_record_piece tk_record_piece_at(int64_t n, uint32_t most, int64_t from) {
     const int64_t size = n <= most ? 1 : (n + most - 1) / most;
     const int64_t left = n - from, all = left < size ? left : size;
-    return (tk_record_piece){.at = from + (all - 1) / 2, .n = all};
+    const int64_t up = from / size % 2; // of two in the middle in turn the lower and the upper one
+    return (tk_record_piece){.at = from + (all - 1 + up) / 2, .n = all};
 }
 
 // Of each axis and each loop of `levels`, so that `budget` combinations are looked at in all.
@@ -38,6 +39,18 @@ uint32_t tk_record_most(const tk_recorder *r, uint32_t axes, uint32_t budget) {
         levels += r->loop[i].steers;
     }
     return share(levels, budget);
+}
+
+bool tk_record_samples(tk_recorder *r, uint32_t budget) {
+    const uint32_t most = tk_record_most(r, r->axes, budget);
+    bool some = false;
+    for (uint32_t a = 0; r->axes >> a; a++) {
+        some = some || (r->axes >> a & 1 && tk_sample_programs_along(&r->sample, a) > most);
+    }
+    for (uint32_t i = 0; i < r->nloop && i < TK_SAMPLE_LOOPS; i++) {
+        some = some || (r->loop[i].steers && r->loop[i].longest > most);
+    }
+    return some;
 }
 
 // ---- Of one program -----------------------------------------------------------------------------
@@ -65,6 +78,7 @@ static double sum_of(nest *s, uint32_t level) {
         return n < 0 || each < 0 ? -1 : (double)n * each;
     }
     r->sampled = r->sampled || n > s->most;
+    r->loop[level].longest = n > r->loop[level].longest ? n : r->loop[level].longest;
     for (int64_t i = 0; i < n && sum >= 0;) {
         const tk_record_piece p = tk_record_piece_at(n, s->most, i);
         *at = p.at;
