@@ -150,6 +150,24 @@ static bool enter(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane) {
     return true;
 }
 
+// What a call had in memory and registers is of no use after it, and differs from seed to seed.
+static void forget(tk_sim_warp *w, uint32_t lane, const frame *top) {
+    const tk_sim_entry *body = top->call->call->body;
+    const int garbage = (int)((w->grid->launch->seed * 151 + 85) & 0xff);
+    const uint64_t bits = (uint64_t)garbage * UINT64_C(0x0101010101010101);
+    memset(memory_of(w, lane) + top->base, garbage, body->local_bytes);
+    if (caller_of(w, lane) == body) {
+        return; // it goes on with these registers
+    }
+    for (uint32_t k = 0; k < body->own.n; k++) {
+        w->reg[body->own.at[k]][lane] = bits;
+    }
+    for (uint32_t k = 0; k < body->own_pred.n; k++) {
+        uint32_t bit = 1u << lane, *p = &w->pred[body->own_pred.at[k]];
+        *p = garbage & 1 ? *p | bit : *p & ~bit;
+    }
+}
+
 static void leave(tk_sim_warp *w, uint32_t lane) {
     struct tk_sim_calls *c = &w->calls[lane];
     frame top = c->at[--c->depth];
@@ -170,6 +188,7 @@ static void leave(tk_sim_warp *w, uint32_t lane) {
             give_result(w, lane, to, x->is_register ? &value[k] : from, x->bytes);
         }
     }
+    forget(w, lane, &top);
     w->pc[lane] = tk_sim_index(w, top.call) + 1;
 }
 

@@ -197,7 +197,8 @@ typedef struct tk_sim_entry {
     uint32_t nreg, npred;  // slots; of an entry: of all functions too
     uint32_t reg0, pred0;  // the first of its own
     TK_VEC(tk_sim_fill) fills;
-    uint32_t local_bytes; // a thread; of a function: a call
+    TK_VEC(uint32_t) own, own_pred; // of a function: its slots that are not filled
+    uint32_t local_bytes;           // a thread; of a function: a call
     bool calls;
     uint32_t reqntid[3], maxntid[3];     // 0: not said
     uint32_t maxnreg, minnctapersm;      // 0: not said

@@ -77,10 +77,32 @@ static void move_body(tk_sim_program *p, tk_sim_entry *e, uint32_t regs, uint32_
     }
 }
 
+// What a call finds in registers that it has not written is of no use.
+static void list_own(tk_sim_reader *r, tk_sim_entry *e) {
+    bool *reg = TK_NEW_ARRAY(r->arena, bool, e->nreg + 1);
+    bool *pred = TK_NEW_ARRAY(r->arena, bool, e->npred + 1);
+    for (uint32_t k = 0; k < e->fills.n; k++) {
+        const tk_sim_fill *f = &e->fills.at[k];
+        const bool is_pred = tk_sim_fill_is_pred(f);
+        (is_pred ? pred : reg)[f->slot - (is_pred ? e->pred0 : e->reg0)] = true;
+    }
+    for (uint32_t k = 0; k < e->nreg; k++) {
+        if (!reg[k]) {
+            tk_vec_push(r->arena, &e->own, e->reg0 + k);
+        }
+    }
+    for (uint32_t k = 0; k < e->npred; k++) {
+        if (!pred[k]) {
+            tk_vec_push(r->arena, &e->own_pred, e->pred0 + k);
+        }
+    }
+}
+
 static void place_function(tk_sim_reader *r, tk_sim_function *f) {
     tk_sim_program *p = r->program;
     tk_sim_entry *e = f->body;
     move_body(p, e, p->nreg, p->npred);
+    list_own(r, e);
     p->nreg += e->nreg;
     p->npred += e->npred;
     for (uint32_t k = 0; k < e->fills.n; k++) {

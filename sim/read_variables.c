@@ -176,6 +176,12 @@ static void read_address_value(tk_sim_reader *r, bytes *b, const tk_sim_declared
     }
     const char *name = tk_sim_word(r, "a variable");
     const tk_sim_symbol *s = tk_sim_lookup(r, name);
+    if (s && s->kind == TK_SIM_SYMBOL_FUNCTION) {
+        tk_sim_refuse(
+            r,
+            "'%s': the address of a function as an initial value is not supported by the simulator",
+            name);
+    }
     if (!s || s->kind != TK_SIM_SYMBOL_VARIABLE || d->type != TK_SIM_U64) {
         tk_sim_refuse(r, "'%s' is no variable whose address fits here", name);
     }

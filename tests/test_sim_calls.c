@@ -135,6 +135,56 @@ Test(sim_calls, with_others) {
     }
 }
 
+// What nobody has written: a function's registers and .local variables in a second call, and what a
+// pointer finds that outlives the call. Whatever the first one left there, seeds differ.
+Test(sim_calls, left_behind) {
+#define GIVES                                                                                      \
+    ".func (.reg .b32 %out) f(.reg .b32 %x) { .reg .pred %p, %q; .reg .b32 %y; .reg .b64 %d;\n"
+#define WRITES "setp.eq.u32 %p, %x, 0;\n"
+#define TWICE  "call (%r2), f, (0); call (%r2), f, (1);\n"
+    static const struct {
+        const char *functions, *statements;
+        bool right;
+    } rows[] = {
+        {GIVES WRITES "@%p mov.b32 %y, 5; mov.b32 %out, %y; ret; }", TWICE, false},
+        {GIVES WRITES "@%p mov.b32 %out, 5; ret; }", TWICE, false},
+        {GIVES WRITES "@%p setp.eq.u32 %q, %x, 0; selp.b32 %out, 5, 6, %q; ret; }", TWICE, false},
+        {GIVES ".local .b32 a;\n" WRITES "@%p st.local.b32 [a], 5; ld.local.b32 %out, [a]; ret; }",
+         TWICE, false},
+        {".func (.param .b64 out) g { .local .b32 a; .reg .b64 %d; st.local.b32 [a], 5;\n"
+         "mov.b64 %d, a; cvta.local.u64 %d, %d; st.param.b64 [out], %d; ret; }",
+         ".param .b64 p; call (p), g; ld.param.b64 %d1, [p]; ld.b32 %r2, [%d1];\n", false},
+        // The same where the value is written, and registers of callers, also of the same function.
+        {GIVES WRITES "mov.b32 %y, 5; @!%p add.u32 %y, %y, %x; mov.b32 %out, %y; ret; }", TWICE,
+         true},
+        {GIVES ".local .b32 a; .local .b32 b;\n" WRITES
+               "st.local.b32 [a], %x; mov.b32 %y, 7; @%p bra E; sub.u32 %out, %x, 1;\n"
+               "call (%out), f, (%out); ld.local.b32 %out, [a]; add.u32 %y, %y, %out;\n"
+               "E: setp.eq.u32 %q, %x, 0; @%q bra Z; @%p trap; Z: add.u32 %out, %y, 7; ret; }",
+         "mov.b32 %r1, 77; call (%r2), f, (3); add.u32 %r2, %r2, %r1;\n", true},
+        {".func (.reg .b32 %out) f(.reg .b32 %x);\n"
+         ".func (.reg .b32 %out) h(.reg .b32 %x) { .reg .b32 %z; mov.b32 %z, 4;\n"
+         "call (%out), f, (%x); add.u32 %out, %out, %z; ret; }\n" GIVES WRITES
+         "mov.b32 %out, 3; mov.b32 %y, 2; @%p ret; sub.u32 %x, %x, 1; call (%out), h, (%x);\n"
+         "add.u32 %out, %out, %y; @%p trap; ret; }",
+         TWICE, true},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        uint64_t first = 0;
+        bool differs = false;
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            sim_env *e = sim_open();
+            run(e, 40, seed, rows[k].functions,
+                tk_format(&e->arena, "%scvt.u64.u32 %%d2, %%r2; st.global.b64 [%%at], %%d2;",
+                          rows[k].statements));
+            first = seed == 0 ? e->word[33] : first;
+            differs = differs || e->word[33] != first;
+            sim_close(e);
+        }
+        cr_expect_eq(!differs, rows[k].right, "row %u", k);
+    }
+}
+
 static void fault(const char *functions, const char *statements, const char *id,
                   const char *words) {
     sim_env *e = sim_open();
@@ -222,5 +272,7 @@ Test(sim_calls, refused) {
     refused(".func f(.reg .b32 %x); .func f(.reg .b64 %x) { ret; }", "", 4, "as something else");
     refused(".func f { ret; } .func f { ret; }", "", 4, "is defined before");
     refused(".func f(.reg .pred %x) { ret; }", "", 4, "not known");
+    refused(".func f { ret; } .global .u64 table[1] = {f};", "", 4, "address of a function");
+    refused(".func f { ret; } .global .u64 table[2] = {0, generic(f)};", "", 4, "not supported");
     refused(".extern .func malloc(.param .b64 x);", "call malloc, (%d1);", 9, "'malloc'");
 }
