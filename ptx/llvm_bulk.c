@@ -8,17 +8,28 @@
 
 enum { MOST_OPERANDS = 10 };
 
-LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
-                         unsigned n, LLVMValueRef *arg) {
+static LLVMValueRef inline_asm(tk_emit *e, LLVMTypeRef result, const char *text,
+                               const char *constraints, unsigned n, LLVMValueRef *arg,
+                               bool ordered) {
     LLVMTypeRef type[MOST_OPERANDS];
     TK_CHECK(e->arena, n <= MOST_OPERANDS);
     for (unsigned i = 0; i < n; i++) {
         type[i] = LLVMTypeOf(arg[i]);
     }
     LLVMTypeRef ft = LLVMFunctionType(result, type, n, 0);
-    LLVMValueRef f = LLVMGetInlineAsm(ft, text, strlen(text), constraints, strlen(constraints), 1,
-                                      0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef f = LLVMGetInlineAsm(ft, text, strlen(text), constraints, strlen(constraints),
+                                      ordered, 0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(e->b, ft, f, arg, n, "");
+}
+
+LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
+                         unsigned n, LLVMValueRef *arg) {
+    return inline_asm(e, result, text, constraints, n, arg, true);
+}
+
+LLVMValueRef tk_emit_pure_asm(tk_emit *e, LLVMTypeRef result, const char *text,
+                              const char *constraints, unsigned n, LLVMValueRef *arg) {
+    return inline_asm(e, result, text, constraints, n, arg, false);
 }
 
 static void act(tk_emit *e, const char *text, const char *constraints, unsigned n,

@@ -65,5 +65,8 @@ void tk_emit_async_fence(tk_emit *e);
 // Inline PTX; it stays in order with memory and other inline PTX.
 LLVMValueRef tk_emit_asm(tk_emit *e, LLVMTypeRef result, const char *text, const char *constraints,
                          unsigned n, LLVMValueRef *arg);
+// Inline PTX that computes a value of its operands and no more.
+LLVMValueRef tk_emit_pure_asm(tk_emit *e, LLVMTypeRef result, const char *text,
+                              const char *constraints, unsigned n, LLVMValueRef *arg);
 
 #endif

@@ -5,6 +5,9 @@
 // through an f32 rounded to odd, so that the second rounding sees a tie only where there is one. A
 // NaN stays one, with whatever payload the hardware gives.
 #include "ptx/llvm_build.h"
+#include "ptx/llvm_bulk.h"
+
+#include <string.h>
 
 static LLVMTypeRef type_f32(const tk_emit *e) { return LLVMFloatTypeInContext(e->ctx); }
 static LLVMTypeRef type_f64(const tk_emit *e) { return LLVMDoubleTypeInContext(e->ctx); }
@@ -127,20 +130,71 @@ static LLVMValueRef saturating(tk_emit *e, LLVMValueRef x, bool is_f64, unsigned
     return tk_emit_intrinsic(e, name, tk_ll_int(e, bits), 1, &x);
 }
 
+// What a rounding has been computed of, and how the conversion is to round it instead.
+static const char *rounding(LLVMValueRef *x) {
+    static const struct {
+        const char *name, *mode;
+    } made[] = {{"llvm.roundeven.f32", "rn"},
+                {"llvm.floor.f32", "rm"},
+                {"llvm.ceil.f32", "rp"},
+                {"llvm.trunc.f32", "rz"}};
+    for (size_t i = 0; LLVMIsACallInst(*x) && i < sizeof made / sizeof made[0]; i++) {
+        size_t n = 0;
+        const char *name = LLVMGetValueName2(LLVMGetCalledValue(*x), &n);
+        if (n == strlen(made[i].name) && memcmp(name, made[i].name, n) == 0) {
+            *x = LLVMGetOperand(*x, 0);
+            return made[i].mode;
+        }
+    }
+    return "rz";
+}
+
+// By one instruction, which keeps to the range and makes 0 of a NaN where neither type has 64 bits.
+static LLVMValueRef f32_to_32(tk_emit *e, LLVMValueRef x, bool is_signed) {
+    const char *mode = rounding(&x);
+    const char *name = tk_format(e->arena, "llvm.nvvm.f2%s.%s", is_signed ? "i" : "ui", mode);
+    return tk_emit_intrinsic(e, name, tk_ll_int(e, 32), 1, &x);
+}
+
 // Below 32 bits: to i32, and then into the range.
 static LLVMValueRef float_to_int(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x) {
     const unsigned bits = tk_dtype_bits(to);
-    const bool is_signed = tk_dtype_is_signed(to);
-    LLVMValueRef f = from == TK_F64 ? x : to_f32(e, from, x);
+    const bool is_signed = tk_dtype_is_signed(to), is_f64 = from == TK_F64;
+    LLVMValueRef f = is_f64 ? x : to_f32(e, from, x);
     if (bits >= 32) {
-        return saturating(e, f, from == TK_F64, bits, is_signed);
+        return bits == 32 && !is_f64 ? f32_to_32(e, f, is_signed)
+                                     : saturating(e, f, is_f64, bits, is_signed);
     }
-    LLVMValueRef r = saturating(e, f, from == TK_F64, 32, true);
+    LLVMValueRef r = is_f64 ? saturating(e, f, true, 32, true) : f32_to_32(e, f, true);
     int64_t most = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
     LLVMValueRef hi = tk_emit_i32(e, most), lo = tk_emit_i32(e, is_signed ? -most - 1 : 0);
     r = tk_ll_sel(e, tk_ll_icmp(e, LLVMIntSLT, r, lo), lo, r);
     r = tk_ll_sel(e, tk_ll_icmp(e, LLVMIntSGT, r, hi), hi, r);
     return tk_ll_resize(e, r, bits, is_signed);
+}
+
+// Into one word's bytes or halves: the range and the place are one instruction's for two elements.
+uint32_t tk_emit_cast_together(tk_dtype from, tk_dtype to) {
+    const bool is_int = !tk_dtype_is_float(to) && to != TK_BOOL && tk_dtype_bits(to) < 32;
+    return tk_dtype_is_float(from) && from != TK_F64 && is_int ? 32 / tk_dtype_bits(to) : 1;
+}
+
+void tk_emit_cast_word(tk_emit *e, tk_dtype from, tk_dtype to, const LLVMValueRef *x,
+                       LLVMValueRef *out) {
+    const unsigned bits = tk_dtype_bits(to), n = 32 / bits;
+    const char *type = tk_dtype_is_signed(to) ? "s" : "u";
+    LLVMValueRef word = tk_emit_i32(e, 0);
+    for (unsigned i = n; i > 0; i -= 2) {
+        LLVMValueRef arg[3] = {f32_to_32(e, to_f32(e, from, x[i - 1]), true),
+                               f32_to_32(e, to_f32(e, from, x[i - 2]), true), word};
+        const char *text = bits == 8 ? "cvt.pack.sat.%s8.s32.b32 $0, $1, $2, $3;"
+                                     : "cvt.pack.sat.%s16.s32 $0, $1, $2;";
+        word = tk_emit_pure_asm(e, tk_ll_int(e, 32), tk_format(e->arena, text, type),
+                                bits == 8 ? "=r,r,r,r" : "=r,r,r", bits == 8 ? 3 : 2, arg);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = tk_ll_resize(e, i ? tk_ll_shr(e, word, i * bits) : word, bits, false);
+    }
 }
 
 static LLVMValueRef to_bool(tk_emit *e, tk_dtype from, LLVMValueRef x) {

@@ -472,6 +472,17 @@ void tk_emit_elementwise_op(tk_emit *e, tk_op *op) {
         x[i] = tk_emit_get(e, op->opnd[i]);
     }
     LLVMValueRef *out = tk_emit_new(e, op->res[0]);
+    const uint32_t together = op->code == TK_OP_CAST ? tk_emit_cast_together(from, to) : 1;
+    if (together > 1 && n % together == 0) {
+        for (uint32_t r = 0; r < n; r += together) {
+            tk_emit_cast_word(e, from, to, &x[0][r], &out[r]);
+        }
+        return;
+    }
+    if (info->elementwise && info->num == TK_NUM_DIV && from == TK_F32 &&
+        !(op->fast & (TK_FAST_FTZ | TK_FAST_APPROX)) && tk_emit_quotients(e, n, x[0], x[1], out)) {
+        return;
+    }
     for (uint32_t r = 0; r < n; r++) {
         LLVMValueRef arg[3] = {NULL, NULL, NULL};
         const tk_known known = tk_known_mask(e->axis, op, r);

@@ -182,6 +182,10 @@ LLVMValueRef tk_emit_shuffle_xor(tk_emit *e, LLVMValueRef x,
 // and sorts
 LLVMValueRef tk_emit_elem(tk_emit *e, tk_numop op, tk_dtype t, unsigned fast,
                           const LLVMValueRef *arg);
+// out[i] = x[i] / c[i] in f32 (llvm_divide.c). False: divisors are too many for that, nothing is
+// made.
+bool tk_emit_quotients(tk_emit *e, uint32_t n, const LLVMValueRef *x, const LLVMValueRef *c,
+                       LLVMValueRef *out);
 // Whether there are instructions for floats of 8 bits, to and from others.
 static inline bool tk_emit_has_f8(const tk_emit *e) { return e->target->cc >= 90; }
 LLVMValueRef tk_emit_cast_elem(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
@@ -190,6 +194,11 @@ LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x);
 // The same for a cast that the program has, rather than one that an operation in f32 needs: of a
 // bf16 that is half of a word it is one operation.
 LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
+// How many neighbours are cast together, into the pieces of one word that stores find (1: each by
+// itself), and the cast of so many.
+uint32_t tk_emit_cast_together(tk_dtype from, tk_dtype to);
+void tk_emit_cast_word(tk_emit *e, tk_dtype from, tk_dtype to, const LLVMValueRef *x,
+                       LLVMValueRef *out);
 
 // ---- Ops: one function a family; each fills the results of op. What cannot be run is refused with
 // tk_emit_refuse.

@@ -16,9 +16,42 @@ static LLVMTypeRef group_type(tk_emit *e, const tk_emit_view *v, uint32_t n) {
     return n > 1 ? LLVMVectorType(t, n) : t;
 }
 
+// The word whose pieces these elements are, the lowest first, as a cast makes them (llvm_cast.c).
+static LLVMValueRef word_of(tk_emit *e, const LLVMValueRef *x, uint32_t n) {
+    LLVMValueRef word = LLVMIsATruncInst(x[0]) ? LLVMGetOperand(x[0], 0) : NULL;
+    bool ok = word && LLVMTypeOf(word) == tk_ll_int(e, 32);
+    for (uint32_t i = 1; ok && i < n; i++) {
+        LLVMValueRef s = LLVMIsATruncInst(x[i]) ? LLVMGetOperand(x[i], 0) : NULL;
+        ok = s && LLVMIsAInstruction(s) && LLVMGetInstructionOpcode(s) == LLVMLShr &&
+             LLVMGetOperand(s, 0) == word && LLVMGetOperand(s, 1) == tk_ll_k(word, i * 32 / n);
+    }
+    return ok ? word : NULL;
+}
+
+// The elements as words, where all words are there. NULL: they are not.
+static LLVMValueRef words_of(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, uint32_t n) {
+    const uint32_t in_word = 4 / (uint32_t)tk_dtype_size(v->dtype);
+    if (in_word < 2 || n % in_word || tk_dtype_is_float(v->dtype)) {
+        return NULL;
+    }
+    LLVMValueRef all = LLVMGetUndef(LLVMVectorType(tk_ll_int(e, 32), n / in_word));
+    for (uint32_t i = 0; i < n / in_word; i++) {
+        LLVMValueRef word = word_of(e, &x[i * in_word], in_word);
+        if (!word) {
+            return NULL;
+        }
+        all = LLVMBuildInsertElement(e->b, all, word, tk_emit_i32(e, i), "");
+    }
+    return tk_ll_bits(e, all, group_type(e, v, n));
+}
+
 static LLVMValueRef gather(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, uint32_t n) {
     if (n == 1) {
         return tk_emit_to_mem(e, v->dtype, x[0]);
+    }
+    LLVMValueRef words = words_of(e, v, x, n);
+    if (words) {
+        return words;
     }
     LLVMValueRef all = LLVMGetUndef(group_type(e, v, n));
     for (uint32_t i = 0; i < n; i++) {
