@@ -9,15 +9,15 @@
 //
 // Each shape has one blocked layout, of which the fastest axis is the one along which loads and
 // stores of that shape are contiguous, and 16 bytes of the narrowest type so accessed stand in one
-// thread. A shape that is not accessed, but that another which is becomes by reshaping, has the
-// layout that reshaping gives. Loads, stores, atomics and ops that work across threads use it.
-// Element-wise ops take the layout of their first operand that has one of its own, and that could
-// not be made anew in that of another, which could not; a reduction's result is the slice of its
-// operand's layout, so that it meets its operand again by broadcasting without moving. Constants,
-// iotas and broadcasts of scalars have no layout of their own: they are made anew in any layout,
-// and so is, instead of being moved between threads, what a few cheap ops make of them. A loop
-// carries a value in the layout of its initial value, or, where that has none of its own, in the
-// one that the body gives it.
+// thread, but no more than 16 of any that is stored. A shape that is not accessed, but that another
+// which is becomes by reshaping, has the layout that reshaping gives. Loads, stores, atomics and
+// ops that work across threads use it. Element-wise ops take the layout of their first operand that
+// has one of its own, and that could not be made anew in that of another, which could not; a
+// reduction's result is the slice of its operand's layout, so that it meets its operand again by
+// broadcasting without moving. Constants, iotas and broadcasts of scalars have no layout of their
+// own: they are made anew in any layout, and so is, instead of being moved between threads, what a
+// few cheap ops make of them. A loop carries a value in the layout of its initial value, or, where
+// that has none of its own, in the one that the body gives it.
 //
 // What a matrix unit makes has the unit's layout (ir/matrix.h), and so has what is computed of it
 // element by element, and what a loop adds it to, until a store or another op wants it otherwise.

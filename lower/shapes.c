@@ -54,6 +54,9 @@ static void vote(tk_shapes *s, const tk_op *op, tk_like like) {
         r->apart = true;
         return;
     }
+    if (like == TK_LIKE_LOAD && op->code == TK_OP_STORE && bytes > r->stored) {
+        r->stored = bytes;
+    }
     unsigned *of = like == TK_LIKE_STAGED   ? &r->staged
                    : like == TK_LIKE_COMMON ? &r->common
                                             : &r->bytes;
@@ -176,7 +179,9 @@ const tk_layout *tk_shape_layout(tk_shapes *s, const tk_type *t) {
         return r->layout;
     }
     const unsigned bytes = !r->common || (r->bytes && r->bytes < r->common) ? r->bytes : r->common;
-    unsigned vec = !bytes && r->apart ? 0 : log2_of(16 / (bytes ? bytes : 4));
+    // Lanes store side by side: a sector that two instructions write is written twice.
+    const unsigned widest = r->stored > bytes ? r->stored : bytes;
+    unsigned vec = !bytes && r->apart ? 0 : log2_of(16 / (widest ? widest : 4));
     unsigned extent = log2_of(t->dim[fast]);
     vec = vec > extent ? extent : vec;
     unsigned spare = total > threads ? total - threads : 0;

@@ -8,6 +8,8 @@
 
 #include "ir/pass_util.h"
 
+#include <string.h>
+
 enum { MOST_BYTES = 16, SHORT_BYTES = 4 };
 
 typedef struct plan {
@@ -270,6 +272,32 @@ static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
     }
 }
 
+// What decides how many elements of a shape stand in one thread: the widest type stored.
+typedef struct stored {
+    const tk_func *f;
+    const tk_type *shape;
+    size_t bytes;
+} stored;
+
+static void see_stored(void *user, tk_op *op) {
+    stored *s = user;
+    if (op->code != TK_OP_STORE) {
+        return;
+    }
+    const tk_type *t = tk_view_type(s->f, op);
+    const bool same =
+        t->rank == s->shape->rank && memcmp(t->dim, s->shape->dim, t->rank * sizeof *t->dim) == 0;
+    const size_t bytes = tk_dtype_size(t->dtype);
+    s->bytes = same && bytes > s->bytes ? bytes : s->bytes;
+}
+
+// Whether 16 bytes of what is stored in this shape are as many elements.
+static bool is_beside_stored(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
+    stored s = {f, tk_view_type(f, op), 0};
+    tk_func_walk((tk_func *)(uintptr_t)f, see_stored, &s); // changes nothing
+    return a->vec > 1 && a->vec * s.bytes == MOST_BYTES;
+}
+
 // Moves as much at once as it could in any layout, and wherever the row begins.
 static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const tk_layout *l = tk_value_layout(f, tk_view_value(f, op));
@@ -281,7 +309,8 @@ static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     if (!l || atomic) {
         return true;
     }
-    const bool most = bytes == MOST_BYTES || (a->vec == 1U << l->regs && !a->scattered);
+    const bool most = bytes == MOST_BYTES || (a->vec == 1U << l->regs && !a->scattered) ||
+                      is_beside_stored(f, op, a);
     return a->aligned && !a->mask_cuts && most;
 }
 
@@ -322,13 +351,16 @@ tk_note_rec *tk_view_note(tk_notes *n, const tk_axis *x, const tk_op *op, const 
     } else {
         tk_buf_str(&b, t->rank ? "element by element" : "as one element");
     }
+    const bool done = pieces || is_wide(f, op, a);
     if (a->narrow && t->rank && !pieces) {
-        tk_buf_fmt(&b, ", as %s", a->narrow);
+        tk_buf_fmt(&b, ", as %s",
+                   done && a->vec > 1 && is_beside_stored(f, op, a)
+                       ? "they are 16 bytes of what is stored in this shape"
+                       : a->narrow);
     }
     say_tests(&b, op, a);
     tk_note_rec *r = tk_note_add(n, "access", "access", tk_loc_span(f->module, op->loc),
-                                 pieces || is_wide(f, op, a) ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s",
-                                 tk_buf_text(&b));
+                                 done ? TK_NOTE_DONE : TK_NOTE_MISSED, "%s", tk_buf_text(&b));
     tk_note_number_add(n, r, "bytes", (double)(at_once * tk_dtype_size(t->dtype)));
     return r;
 }

@@ -25,7 +25,9 @@ static LLVMValueRef call(tk_emit *e, const char *name, uint32_t n, LLVMValueRef 
     return tk_emit_intrinsic(e, name, LLVMTypeOf(arg[0]), n, arg);
 }
 
-static LLVMValueRef magnitude(tk_emit *e, LLVMValueRef x) { return call(e, "llvm.fabs.f32", 1, &x); }
+static LLVMValueRef magnitude(tk_emit *e, LLVMValueRef x) {
+    return call(e, "llvm.fabs.f32", 1, &x);
+}
 
 static LLVMValueRef fma32(tk_emit *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
     LLVMValueRef arg[3] = {a, b, c};
@@ -115,8 +117,8 @@ bool tk_emit_quotients(tk_emit *e, uint32_t n, const LLVMValueRef *x, const LLVM
     LLVMPositionBuilderAtEnd(e->b, end);
     for (uint32_t i = 0; i < n; i++) {
         LLVMValueRef phi = LLVMBuildPhi(e->b, f32(e), "");
-        LLVMAddIncoming(phi, (LLVMValueRef[]){out[i], slow[i]},
-                        (LLVMBasicBlockRef[]){fast, other}, 2);
+        LLVMAddIncoming(phi, (LLVMValueRef[]){out[i], slow[i]}, (LLVMBasicBlockRef[]){fast, other},
+                        2);
         out[i] = phi;
     }
     return true;

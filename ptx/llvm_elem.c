@@ -195,7 +195,7 @@ static LLVMValueRef float_sign(tk_emit *e, tk_numop op, tk_dtype t, LLVMValueRef
     return from_code(e, t, u);
 }
 
-// isnan and isinf, by the code without its sign.
+// isnan and isinf, by the code without its sign; of f32 isnan is one comparison.
 static LLVMValueRef float_class(tk_emit *e, tk_numop op, tk_dtype t, LLVMValueRef a) {
     const uint64_t inf = t == TK_F8E4M3   ? 0x7e // none: the greatest code that is no NaN
                          : t == TK_F8E5M2 ? 0x7c
@@ -203,6 +203,9 @@ static LLVMValueRef float_class(tk_emit *e, tk_numop op, tk_dtype t, LLVMValueRe
                          : t == TK_BF16   ? 0x7f80
                          : t == TK_F32    ? 0x7f800000
                                           : 0x7ff0000000000000;
+    if (op == TK_NUM_ISNAN && t == TK_F32) {
+        return fcmp(e, LLVMRealUNO, a, a);
+    }
     LLVMValueRef u = float_sign(e, TK_NUM_ABS, t, a);
     u = to_code(e, t, u);
     if (op == TK_NUM_ISNAN) {

@@ -33,21 +33,27 @@ typedef struct reducer {
 
 // ---- Combining two ------------------------------------------------------------------------------
 
-// Whether pair b comes before a: a NaN is best of all, and of equals the lower index.
+// Whether pair b comes before a: a NaN is best of all, and of equals the lower index. Of floats b
+// is better where it is not worse, or a NaN, and a is none: two comparisons.
 static LLVMValueRef comes_before(const reducer *s, const LLVMValueRef *a, const LLVMValueRef *b) {
     tk_emit *e = s->e;
-    const tk_numop cmp = s->op->at.kind == TK_K_MAX ? TK_NUM_GT : TK_NUM_LT;
-    LLVMValueRef pair[2] = {b[0], a[0]};
-    LLVMValueRef better = tk_emit_elem(e, cmp, s->t, 0, pair);
-    LLVMValueRef equal = tk_emit_elem(e, TK_NUM_EQ, s->t, 0, pair);
+    const bool most = s->op->at.kind == TK_K_MAX;
     LLVMValueRef lower = tk_ll_icmp(e, LLVMIntSLT, b[1], a[1]);
     if (!tk_dtype_is_float(s->t)) {
+        LLVMValueRef pair[2] = {b[0], a[0]};
+        LLVMValueRef better = tk_emit_elem(e, most ? TK_NUM_GT : TK_NUM_LT, s->t, 0, pair);
+        LLVMValueRef equal = tk_emit_elem(e, TK_NUM_EQ, s->t, 0, pair);
         return tk_ll_or(e, better, tk_ll_and(e, equal, lower));
     }
-    LLVMValueRef nan_a = tk_emit_elem(e, TK_NUM_ISNAN, s->t, 0, &a[0]);
-    LLVMValueRef nan_b = tk_emit_elem(e, TK_NUM_ISNAN, s->t, 0, &b[0]);
-    equal = tk_ll_or(e, equal, tk_ll_and(e, nan_a, nan_b));
-    better = tk_ll_or(e, better, tk_ll_and(e, nan_b, LLVMBuildNot(e->b, nan_a, "")));
+    const tk_dtype wide = s->t == TK_F64 ? TK_F64 : TK_F32;
+    LLVMValueRef x = tk_emit_cast_elem(e, s->t, wide, a[0]);
+    LLVMValueRef y = tk_emit_cast_elem(e, s->t, wide, b[0]);
+    LLVMValueRef number = LLVMBuildFCmp(e->b, LLVMRealORD, x, x, "");
+    LLVMValueRef better = LLVMBuildFCmp(e->b, most ? LLVMRealUGT : LLVMRealULT, y, x, "");
+    better = tk_ll_and(e, better, number);
+    LLVMValueRef other = LLVMBuildFCmp(e->b, LLVMRealUNO, y, y, "");
+    LLVMValueRef nans = tk_ll_and(e, other, LLVMBuildNot(e->b, number, ""));
+    LLVMValueRef equal = tk_ll_or(e, LLVMBuildFCmp(e->b, LLVMRealOEQ, y, x, ""), nans);
     return tk_ll_or(e, better, tk_ll_and(e, equal, lower));
 }
 
