@@ -79,11 +79,14 @@ static LLVMValueRef to_f32(tk_emit *e, tk_dtype from, LLVMValueRef x) {
 }
 
 // Too great ones become the greatest finite one, and a NaN 0x7f.
-static LLVMValueRef f8_by_instruction(tk_emit *e, tk_dtype to, LLVMValueRef x) {
-    LLVMValueRef pair[2] = {LLVMConstReal(type_f32(e), 0), x};
+static LLVMValueRef f8_pair(tk_emit *e, tk_dtype to, LLVMValueRef low, LLVMValueRef high) {
+    LLVMValueRef pair[2] = {high, low};
     const char *name = to == TK_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
-    LLVMValueRef r = tk_emit_intrinsic(e, name, tk_ll_int(e, 16), 2, pair);
-    return tk_ll_resize(e, r, 8, false);
+    return tk_emit_intrinsic(e, name, tk_ll_int(e, 16), 2, pair);
+}
+
+static LLVMValueRef f8_by_instruction(tk_emit *e, tk_dtype to, LLVMValueRef x) {
+    return tk_ll_resize(e, f8_pair(e, to, x, LLVMConstReal(type_f32(e), 0)), 8, false);
 }
 
 static LLVMValueRef f32_to_narrow(tk_emit *e, tk_dtype to, LLVMValueRef x) {
@@ -173,24 +176,39 @@ static LLVMValueRef float_to_int(tk_emit *e, tk_dtype from, tk_dtype to, LLVMVal
     return tk_ll_resize(e, r, bits, is_signed);
 }
 
-// Into one word's bytes or halves: the range and the place are one instruction's for two elements.
-uint32_t tk_emit_cast_together(tk_dtype from, tk_dtype to) {
+// Into one word's bytes or halves: of integers the range and the place are one instruction's for
+// two elements, of floats of 8 bits one rounds two.
+uint32_t tk_emit_cast_together(const tk_emit *e, tk_dtype from, tk_dtype to) {
     const bool is_int = !tk_dtype_is_float(to) && to != TK_BOOL && tk_dtype_bits(to) < 32;
-    return tk_dtype_is_float(from) && from != TK_F64 && is_int ? 32 / tk_dtype_bits(to) : 1;
+    const bool made = is_int || (is_f8(to) && tk_emit_has_f8(e));
+    return made && tk_dtype_is_float(from) && from != TK_F64 ? 32 / tk_dtype_bits(to) : 1;
+}
+
+// Puts the two elements in front of what the word has.
+static LLVMValueRef two_integers(tk_emit *e, tk_dtype to, LLVMValueRef low, LLVMValueRef high,
+                                 LLVMValueRef word) {
+    const bool bytes = tk_dtype_bits(to) == 8;
+    const char *type = tk_dtype_is_signed(to) ? "s" : "u";
+    const char *text =
+        bytes ? "cvt.pack.sat.%s8.s32.b32 $0, $1, $2, $3;" : "cvt.pack.sat.%s16.s32 $0, $1, $2;";
+    LLVMValueRef arg[3] = {f32_to_32(e, high, true), f32_to_32(e, low, true), word};
+    return tk_emit_pure_asm(e, tk_ll_int(e, 32), tk_format(e->arena, text, type),
+                            bytes ? "=r,r,r,r" : "=r,r,r", bytes ? 3 : 2, arg);
+}
+
+static LLVMValueRef two_f8(tk_emit *e, tk_dtype to, LLVMValueRef low, LLVMValueRef high,
+                           LLVMValueRef word) {
+    LLVMValueRef pair = tk_ll_resize(e, f8_pair(e, to, low, high), 32, false);
+    return tk_ll_or(e, tk_ll_shl(e, word, 16), pair);
 }
 
 void tk_emit_cast_word(tk_emit *e, tk_dtype from, tk_dtype to, const LLVMValueRef *x,
                        LLVMValueRef *out) {
     const unsigned bits = tk_dtype_bits(to), n = 32 / bits;
-    const char *type = tk_dtype_is_signed(to) ? "s" : "u";
     LLVMValueRef word = tk_emit_i32(e, 0);
     for (unsigned i = n; i > 0; i -= 2) {
-        LLVMValueRef arg[3] = {f32_to_32(e, to_f32(e, from, x[i - 1]), true),
-                               f32_to_32(e, to_f32(e, from, x[i - 2]), true), word};
-        const char *text = bits == 8 ? "cvt.pack.sat.%s8.s32.b32 $0, $1, $2, $3;"
-                                     : "cvt.pack.sat.%s16.s32 $0, $1, $2;";
-        word = tk_emit_pure_asm(e, tk_ll_int(e, 32), tk_format(e->arena, text, type),
-                                bits == 8 ? "=r,r,r,r" : "=r,r,r", bits == 8 ? 3 : 2, arg);
+        LLVMValueRef low = to_f32(e, from, x[i - 2]), high = to_f32(e, from, x[i - 1]);
+        word = is_f8(to) ? two_f8(e, to, low, high, word) : two_integers(e, to, low, high, word);
     }
     for (unsigned i = 0; i < n; i++) {
         out[i] = tk_ll_resize(e, i ? tk_ll_shr(e, word, i * bits) : word, bits, false);

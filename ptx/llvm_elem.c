@@ -475,7 +475,7 @@ void tk_emit_elementwise_op(tk_emit *e, tk_op *op) {
         x[i] = tk_emit_get(e, op->opnd[i]);
     }
     LLVMValueRef *out = tk_emit_new(e, op->res[0]);
-    const uint32_t together = op->code == TK_OP_CAST ? tk_emit_cast_together(from, to) : 1;
+    const uint32_t together = op->code == TK_OP_CAST ? tk_emit_cast_together(e, from, to) : 1;
     if (together > 1 && n % together == 0) {
         for (uint32_t r = 0; r < n; r += together) {
             tk_emit_cast_word(e, from, to, &x[0][r], &out[r]);

@@ -196,7 +196,7 @@ LLVMValueRef tk_emit_tf32(tk_emit *e, LLVMValueRef x);
 LLVMValueRef tk_emit_cast_asked(tk_emit *e, tk_dtype from, tk_dtype to, LLVMValueRef x);
 // How many neighbours are cast together, into the pieces of one word that stores find (1: each by
 // itself), and the cast of so many.
-uint32_t tk_emit_cast_together(tk_dtype from, tk_dtype to);
+uint32_t tk_emit_cast_together(const tk_emit *e, tk_dtype from, tk_dtype to);
 void tk_emit_cast_word(tk_emit *e, tk_dtype from, tk_dtype to, const LLVMValueRef *x,
                        LLVMValueRef *out);
 

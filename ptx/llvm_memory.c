@@ -31,7 +31,7 @@ static LLVMValueRef word_of(tk_emit *e, const LLVMValueRef *x, uint32_t n) {
 // The elements as words, where all words are there. NULL: they are not.
 static LLVMValueRef words_of(tk_emit *e, const tk_emit_view *v, const LLVMValueRef *x, uint32_t n) {
     const uint32_t in_word = 4 / (uint32_t)tk_dtype_size(v->dtype);
-    if (in_word < 2 || n % in_word || tk_dtype_is_float(v->dtype)) {
+    if (in_word < 2 || n % in_word || (in_word == 2 && tk_dtype_is_float(v->dtype))) {
         return NULL;
     }
     LLVMValueRef all = LLVMGetUndef(LLVMVectorType(tk_ll_int(e, 32), n / in_word));

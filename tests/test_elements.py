@@ -93,5 +93,21 @@ def test_conversions(device, f, t):
         equal(z.f64(), expected.astype(np.float32).astype(np.float64), f"{device} {how}, as f32")
 
 
+@test(*[(device, f, t) for device in DEVICES for f in ("f32", "f16", "bf16") for t in ("f8e4m3", "f8e5m2")])
+def test_f8(device, f, t):
+    rng = np.random.default_rng(13)
+    x = np.concatenate([floats(rng, 4000, -20, 17), bits(rng.integers(0, 1 << 32, 80, dtype=np.uint32)), bits([0, 0x80000000, 0x7fc00000, 0x7f800000, 0xff800000])])
+    x = tkclib.array(np.resize(x, 4096), f)
+    got = []
+    for d in (device, "cpu"):
+        y, z = tkclib.array(np.zeros(4096), t), tkclib.array(np.zeros(4096), "f32")
+        tkclib.Kernel(CONVERT.format(f=f, how="x[0 +: BN]"), check=False, defines={"BN": 4096, "T": t}).on(d, x=x, y=y, z=z)
+        got += [y.f64(), z.f64()]
+    nan = np.isnan(got[2])
+    for a, b in ((got[0], got[2]), (got[1], got[3])):
+        equal(np.where(nan, 0, a), np.where(nan, 0, b), f"{device}: as the executor has it")
+        equal(np.isnan(a), nan, device)
+
+
 if __name__ == "__main__":
     main()
