@@ -34,6 +34,7 @@ struct tk_sim_async {
     uint32_t flying;   // words that copies in flight use, each kind, or of mbarriers
     flight *flight[3]; // [tk_sim_flight_kind][nword]
     bool *barrier;     // [nword]: of an mbarrier
+    uint8_t *used;     // [nword]: how many of these four there are
     uint64_t serial;   // of the last copy
     copies *of_warp;
     uint32_t *group; // [threads] groups that were committed
@@ -49,6 +50,7 @@ struct tk_sim_async *tk_sim_async_make(tk_arena *arena, uint32_t bytes, uint32_t
         a->flight[k] = TK_NEW_ARRAY(arena, flight, a->nword + 1);
     }
     a->barrier = TK_NEW_ARRAY(arena, bool, a->nword + 1);
+    a->used = TK_NEW_ARRAY(arena, uint8_t, a->nword + 1);
     a->of_warp = TK_NEW_ARRAY(arena, copies, nwarp);
     a->group = TK_NEW_ARRAY(arena, uint32_t, (size_t)nwarp * TK_SIM_LANES);
     return a;
@@ -59,6 +61,7 @@ void tk_sim_async_begin(struct tk_sim_async *a) {
         memset(a->flight[k], 0, a->nword * sizeof *a->flight[k]);
     }
     memset(a->barrier, 0, a->nword * sizeof *a->barrier);
+    memset(a->used, 0, a->nword * sizeof *a->used);
     memset(a->group, 0, (size_t)a->nwarp * TK_SIM_LANES * sizeof *a->group);
     for (uint32_t k = 0; k < a->nwarp; k++) {
         a->of_warp[k].n = 0;
@@ -85,6 +88,9 @@ bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
     uint32_t first = offset / 4, last = (offset + bytes - 1) / 4;
     bool hurts[] = {true, access != TK_SIM_READ, access != TK_SIM_ATOMIC && !i->strong};
     for (uint32_t k = first; a->flying && k <= last; k++) {
+        if (!a->used[k]) {
+            continue;
+        }
         for (unsigned kind = 0; kind < 3; kind++) {
             if (hurts[kind] && a->flight[kind][k].n) {
                 return collide(w, i, lane, k, access, a->flight[kind][k].inst, uses[kind]);
@@ -99,14 +105,20 @@ bool tk_sim_async_access(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, ui
     return true;
 }
 
+// One of what a word may be used for begins, or ends.
+static void use(struct tk_sim_async *a, uint32_t word, bool begins, bool ends) {
+    a->flying += begins;
+    a->flying -= ends;
+    a->used[word] = (uint8_t)(a->used[word] + begins - ends);
+}
+
 void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const tk_sim_inst *inst,
                        tk_sim_flight_kind kind) {
     struct tk_sim_async *a = c->async;
     for (uint32_t k = offset / 4; k < (offset + bytes) / 4; k++) {
         flight *f = &a->flight[kind][k];
         f->n += inst ? 1u : UINT32_MAX;
-        a->flying += inst && f->n == 1 ? 1u : 0;
-        a->flying -= !inst && f->n == 0 ? 1u : 0;
+        use(a, k, inst && f->n == 1, !inst && f->n == 0);
         f->inst = inst ? inst : f->inst;
     }
 }
@@ -114,8 +126,7 @@ void tk_sim_async_mark(tk_sim_cluster *c, uint32_t offset, uint32_t bytes, const
 void tk_sim_async_barrier(tk_sim_cluster *c, uint32_t offset, bool there) {
     struct tk_sim_async *a = c->async;
     for (uint32_t k = offset / 4; k < offset / 4 + 2; k++) {
-        a->flying += there && !a->barrier[k] ? 1u : 0;
-        a->flying -= !there && a->barrier[k] ? 1u : 0;
+        use(a, k, there && !a->barrier[k], !there && a->barrier[k]);
         a->barrier[k] = there;
     }
 }

@@ -29,7 +29,11 @@ void tk_sim_addresses(const tk_sim_warp *w, const tk_sim_arg *a, uint32_t mask, 
 static uint64_t loaded(const unsigned char *p, unsigned bytes, bool minus,
                        unsigned register_bytes) {
     uint64_t x = 0;
-    memcpy(&x, p, bytes);
+    if (bytes == 4) { // of one size, a copy is one instruction
+        memcpy(&x, p, 4);
+    } else {
+        memcpy(&x, p, bytes);
+    }
     unsigned up = 64 - 8 * bytes, keep = 64 - 8 * register_bytes;
     if (minus && up) {
         x = (uint64_t)((int64_t)(x << up) >> up);

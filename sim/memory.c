@@ -249,44 +249,57 @@ unsigned char *tk_sim_at(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lane, tk
 
 // ---- Requests of warps
 
-static bool add_new(uint64_t *set, unsigned *n, uint64_t x) {
-    for (unsigned k = *n; k-- > 0;) {
-        if (set[k] == x) {
-            return false;
+// Numbers that differ. Most come in rising order: what is above all so far need not be looked for.
+typedef struct number_set {
+    uint64_t at[TK_SIM_LANES * 4], most;
+    unsigned n;
+} number_set;
+
+static bool add_new(number_set *s, uint64_t x) {
+    if (s->n == 0 || x > s->most) {
+        s->most = x;
+    } else {
+        for (unsigned k = s->n; k-- > 0;) {
+            if (s->at[k] == x) {
+                return false;
+            }
         }
     }
-    set[(*n)++] = x;
+    s->at[s->n++] = x;
     return true;
 }
 
 static void count_global(tk_sim_count *c, uint32_t mask, const uint64_t *address, uint32_t bytes) {
-    uint64_t sector[2 * TK_SIM_LANES];
-    unsigned n = 0;
+    number_set sector;
+    sector.n = 0;
+    sector.most = 0;
     TK_SIM_EACH(l, mask) {
         uint64_t first = address[l] / 32, last = (address[l] + bytes - 1) / 32;
-        add_new(sector, &n, first);
+        add_new(&sector, first);
         if (last != first) {
-            add_new(sector, &n, last);
+            add_new(&sector, last);
         }
     }
     c->global_requests++;
-    c->global_sectors += n;
+    c->global_sectors += sector.n;
 }
 
 // Passes that these lanes' words take: the most different words of one bank.
 static unsigned passes(uint32_t mask, const uint64_t *address, uint32_t bytes, unsigned *words) {
-    uint64_t word[TK_SIM_LANES * 4];
-    unsigned n = 0, of_bank[32] = {0}, most = 0;
+    number_set word;
+    unsigned of_bank[32] = {0}, most = 0;
+    word.n = 0;
+    word.most = 0;
     TK_SIM_EACH(l, mask) {
         for (uint32_t k = 0; k < bytes; k += 4) {
             uint64_t x = (address[l] + k) / 4;
-            if (add_new(word, &n, x)) {
+            if (add_new(&word, x)) {
                 unsigned count = ++of_bank[x % 32];
                 most = count > most ? count : most;
             }
         }
     }
-    *words = n;
+    *words = word.n;
     return most;
 }
 

@@ -26,16 +26,21 @@ typedef enum state {
 typedef struct record {
     uint32_t clock, lanes;
     uint32_t who; // the warp; of a copy: the agent
-    uint32_t inst : 17;
-    uint32_t state : 2;
-    uint32_t agent : 1; // a copy that has told an mbarrier
-    uint32_t whole : 1; // by the warp, as one
-    uint32_t write : 1; // else a read
-    uint32_t atomic : 1;
-    uint32_t update : 1; // a write whose value depends on what was there
-    uint32_t proxy : 1;  // of the async proxy
-    uint32_t first : 1;  // a write that no other of the same value is before
-    uint32_t passed : 1; // whoever knows of the present value knows that this is done
+    union {
+        struct {
+            uint32_t inst : 17;
+            uint32_t state : 2;
+            uint32_t agent : 1; // a copy that has told an mbarrier
+            uint32_t whole : 1; // by the warp, as one
+            uint32_t write : 1; // else a read
+            uint32_t atomic : 1;
+            uint32_t update : 1; // a write whose value depends on what was there
+            uint32_t proxy : 1;  // of the async proxy
+            uint32_t first : 1;  // a write that no other of the same value is before
+            uint32_t passed : 1; // whoever knows of the present value knows that this is done
+        };
+        uint32_t bits; // all of these, to compare at once
+    };
 } record;
 
 typedef struct tk_sim_cell {
@@ -137,11 +142,22 @@ static uint32_t unfenced(const struct tk_sim_shadow *s, const record *e, viewer 
 
 static record *records(cell *c) { return c->more ? c->more : c->few; }
 
+// Where the bits differ, of those that are ones in `which`.
+static uint32_t differ(const record *a, const record *b, record which) {
+    return (a->bits ^ b->bits) & which.bits;
+}
+
 static bool alike(const record *a, const record *b) {
-    return a->who == b->who && a->clock == b->clock && a->state == b->state &&
-           a->agent == b->agent && a->whole == b->whole && a->write == b->write &&
-           a->atomic == b->atomic && a->update == b->update && a->proxy == b->proxy &&
-           a->first == b->first && a->passed == b->passed;
+    const record which = {.state = 3,
+                          .agent = 1,
+                          .whole = 1,
+                          .write = 1,
+                          .atomic = 1,
+                          .update = 1,
+                          .proxy = 1,
+                          .first = 1,
+                          .passed = 1};
+    return a->who == b->who && a->clock == b->clock && !differ(a, b, which);
 }
 
 static void reserve(struct tk_sim_shadow *s, cell *c, uint32_t n) {
@@ -201,9 +217,6 @@ static bool stays(const struct tk_sim_shadow *s, const record *e) {
 
 // The cell as it is in this epoch.
 static void refresh(const struct tk_sim_shadow *s, cell *c, uint32_t offset) {
-    if (c->epoch == s->epoch) {
-        return;
-    }
     if (c->epoch < s->first) {
         c->n = 0;
         c->generic = 0;
@@ -231,7 +244,9 @@ static void refresh(const struct tk_sim_shadow *s, cell *c, uint32_t offset) {
 static cell *cell_at(struct tk_sim_shadow *s, uint32_t offset) {
     uint32_t word = offset / 4;
     cell *c = s->split[word] ? &s->byte[offset] : &s->word[word];
-    refresh(s, c, offset);
+    if (c->epoch != s->epoch) {
+        refresh(s, c, offset);
+    }
     return c;
 }
 
@@ -321,22 +336,28 @@ static finding check(const struct tk_sim_shadow *s, cell *c, record me, viewer v
 
 // An earlier access by the thread itself need not be kept beside a later one of the same kind.
 static bool repeats(const record *e, record me) {
-    return e->who == me.who && e->agent == me.agent && e->whole == me.whole &&
-           e->write == me.write && (e->atomic || !me.atomic) && e->proxy == me.proxy && !e->first;
+    const record which = {.agent = 1, .whole = 1, .write = 1, .proxy = 1};
+    return e->who == me.who && !differ(e, &me, which) && (e->atomic || !me.atomic) && !e->first;
 }
 
 static void put_beside(struct tk_sim_shadow *s, cell *c, record me) {
     record *e = records(c);
-    uint32_t n = 0;
+    uint32_t gone = 0;
     for (uint32_t k = 0; k < c->n; k++) {
         if (e[k].state == CURRENT && repeats(&e[k], me)) {
             e[k].lanes &= ~me.lanes;
-        }
-        if (e[k].lanes) {
-            e[n++] = e[k];
+            gone += e[k].lanes == 0;
         }
     }
-    c->n = n;
+    if (gone) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < c->n; k++) {
+            if (e[k].lanes) {
+                e[n++] = e[k];
+            }
+        }
+        c->n = n;
+    }
     add(s, c, me);
 }
 
