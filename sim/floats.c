@@ -88,12 +88,12 @@ double tk_sim_widen(tk_sim_type t, uint64_t bits, bool ftz) {
     }
 }
 
-static bool round_up(double rest, bool odd, bool minus, tk_sim_round mode) {
+static bool round_up(uint64_t rest, uint64_t half, bool odd, bool minus, tk_sim_round mode) {
     switch (mode) {
     case TK_SIM_ROUND_NEAREST:
-        return rest > 0.5 || (rest == 0.5 && odd);
+        return rest > half || (rest == half && odd);
     case TK_SIM_ROUND_AWAY:
-        return rest >= 0.5;
+        return rest >= half;
     case TK_SIM_ROUND_DOWN:
         return minus && rest > 0;
     case TK_SIM_ROUND_UP:
@@ -104,15 +104,16 @@ static bool round_up(double rest, bool odd, bool minus, tk_sim_round mode) {
     return false;
 }
 
-// The code of a magnitude, which may be beyond the greatest number.
+// The code of a magnitude, which may be beyond the greatest number. A subnormal of f64 is below
+// half of the least number of any format, and rounds as any of those does.
 static uint64_t magnitude_code(const format *f, double x, bool minus, tk_sim_round mode) {
-    int exponent;
-    frexp(x, &exponent); // x = 0.5..1 * 2^exponent
-    int unit =
-        exponent - 1 - f->man > f->least - f->man ? exponent - 1 - f->man : f->least - f->man;
-    double scaled = ldexp(x, -unit), whole = floor(scaled);
-    uint64_t m = (uint64_t)whole;
-    m += round_up(scaled - whole, m & 1, minus, mode);
+    const uint64_t bits = tk_f64_bits(x), hidden = UINT64_C(1) << 52;
+    const int exponent = (int)(bits >> 52) - 1023;
+    int unit = (exponent > f->least ? exponent : f->least) - f->man;
+    int below = unit - exponent + 52; // bits of x below the unit
+    below = below > 60 ? 60 : below;
+    uint64_t all = (bits & (hidden - 1)) | hidden, part = UINT64_C(1) << below, m = all >> below;
+    m += round_up(all & (part - 1), part / 2, m & 1, minus, mode);
     uint64_t one = UINT64_C(1) << f->man;
     return m < one ? m : ((uint64_t)(unit - (f->least - f->man) + 1) << f->man) + (m - one);
 }

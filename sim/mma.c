@@ -70,30 +70,48 @@ static float special_sum(float s, const float *x, const float *y, unsigned n) {
     return (float)sum;
 }
 
+// The greatest exponent of the products but zeros; NONE: there are only zeros. Without branches, as
+// most of the time of a product goes here.
+static int greatest_exponent(tk_sim_mma_types t, const float *x, const float *y, unsigned n) {
+    const int lx = least_exponent(t.a), ly = least_exponent(t.b);
+    int most = NONE;
+    for (unsigned k = 0; k < n; k++) {
+        int e = stored_exponent(x[k], lx) + stored_exponent(y[k], ly);
+        e = x[k] != 0 && y[k] != 0 ? e : NONE;
+        most = e > most ? e : most;
+    }
+    return most;
+}
+
+// Whether all factors are finite, as their products in f64 are then; *minus stays where all
+// products have the sign bit.
+static bool all_finite(const float *x, const float *y, unsigned n, bool *minus) {
+    uint32_t special = 0, signs = UINT32_C(1) << 31;
+    for (unsigned k = 0; k < n; k++) {
+        uint32_t a = tk_f32_bits(x[k]), b = tk_f32_bits(y[k]);
+        special |= (uint32_t)((a & 0x7f800000) == 0x7f800000) | ((b & 0x7f800000) == 0x7f800000);
+        signs &= a ^ b;
+    }
+    *minus = *minus && signs;
+    return !special;
+}
+
 // s + x[0] y[0] + ..., cut to the unit. False: there are infinities or NaN.
 static bool cut_sum(tk_sim_mma_types t, float s, const float *x, const float *y, unsigned n,
                     unsigned bits, double *sum) {
-    int lx = least_exponent(t.a), ly = least_exponent(t.b);
-    int most = s != 0 ? stored_exponent(s, least_exponent(t.d)) : NONE;
-    double term[TK_SIM_MMA_MOST];
-    bool finite = isfinite(s) != 0, minus = signbit(s) != 0; // a sum of nothing but -0 is -0
-    for (unsigned k = 0; k < n; k++) {
-        term[k] = (double)x[k] * (double)y[k];
-        finite = finite && isfinite(term[k]);
-        minus = minus && signbit(term[k]);
-        if (term[k] != 0) {
-            int e = stored_exponent(x[k], lx) + stored_exponent(y[k], ly);
-            most = e > most ? e : most;
-        }
-    }
+    bool minus = signbit(s) != 0; // a sum of nothing but -0 is -0
+    bool finite = all_finite(x, y, n, &minus) && isfinite(s);
+    int most = greatest_exponent(t, x, y, n);
+    int own = s != 0 ? stored_exponent(s, least_exponent(t.d)) : NONE;
+    most = own > most ? own : most;
     if (!finite || most == NONE) {
         *sum = minus ? -0.0 : 0.0;
         return finite;
     }
     double scale = power((int)bits - most);
     int64_t units = (int64_t)((double)s * scale);
-    for (unsigned k = 0; k < n; k++) {
-        units += (int64_t)(term[k] * scale);
+    for (unsigned k = 0; k < n; k++) { // each is below 2^(bits + 2)
+        units += (int32_t)((double)x[k] * (double)y[k] * scale);
     }
     *sum = (double)units * power(most - (int)bits);
     return true;
