@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `tkc explain` claims of kernels against what the simulator counts when it runs their code; its formats; @require."""
+import functools
 import json
 import os
 import pathlib
@@ -426,6 +427,7 @@ def aliases():
         check(f"k.tk:{line}:" in error and "'x' is loaded into registers" in error, f"{plain}: {error}")
 
 
+@functools.cache
 def assembler():
     return "none" not in [line for line in tkc("info")[0].splitlines() if line.startswith("assembler")][0]
 
