@@ -23,22 +23,53 @@ bool tk_sim_order_empty(const tk_sim_past *r) {
     return !r->valid && !r->agent.n && !r->source.n && !r->init.n;
 }
 
-static void make_valid(struct tk_sim_shadow *s, tk_sim_past *r) {
-    if (!r->known) {
-        r->known = TK_NEW_ARRAY(s->arena, uint32_t, s->threads);
-    } else if (!r->valid) {
-        memset(r->known, 0, s->threads * sizeof *r->known);
+// Rows of clocks that are equal are one: a row says in front of it how many have it, and is copied
+// before one of several writes to it.
+enum { FRONT = 4 };
+
+static uint32_t *new_row(struct tk_sim_shadow *s) {
+    uint32_t *row = s->spare.n ? s->spare.at[--s->spare.n]
+                               : TK_NEW_ARRAY(s->arena, uint32_t, s->threads + FRONT) + FRONT;
+    row[-1] = 1;
+    return row;
+}
+
+static void leave_row(struct tk_sim_shadow *s, uint32_t *row) {
+    if (row && --row[-1] == 0) {
+        tk_vec_push(s->arena, &s->spare, row);
     }
+}
+
+// To be written to; kept: with what it says.
+static void own(struct tk_sim_shadow *s, uint32_t **row, bool kept) {
+    uint32_t *old = *row;
+    const size_t bytes = s->threads * sizeof *old;
+    if (!old || old[-1] > 1) {
+        *row = new_row(s);
+        if (kept) {
+            memcpy(*row, old, bytes);
+        }
+        leave_row(s, old);
+    }
+    if (!kept) {
+        memset(*row, 0, bytes);
+    }
+}
+
+static void share(struct tk_sim_shadow *s, uint32_t **row, uint32_t *with) {
+    with[-1]++;
+    leave_row(s, *row);
+    *row = with;
+}
+
+static void make_valid(struct tk_sim_shadow *s, tk_sim_past *r) {
+    own(s, &r->known, r->valid);
     r->valid = true;
     s->clocked = true;
 }
 
 static void make_proxies(struct tk_sim_shadow *s, tk_sim_past *r) {
-    if (!r->proxied) {
-        r->proxied = TK_NEW_ARRAY(s->arena, uint32_t, s->threads);
-    } else if (!r->proxies) {
-        memset(r->proxied, 0, s->threads * sizeof *r->proxied);
-    }
+    own(s, &r->proxied, r->proxies);
     r->proxies = true;
     s->clocked = true;
 }
@@ -52,7 +83,9 @@ static uint32_t *part_of(struct tk_sim_shadow *s, tk_sim_past *r, uint32_t block
     } else if (!(r->parts >> block & 1)) {
         memset(r->within[block], 0, s->threads * sizeof *r->within[block]);
     }
-    make_valid(s, r);
+    if (!r->valid) {
+        make_valid(s, r);
+    }
     r->parts |= 1u << block;
     return r->within[block];
 }
@@ -103,22 +136,40 @@ static void join_agents(struct tk_sim_shadow *s, tk_sim_agents *to, const tk_sim
     }
 }
 
-void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from) {
-    if (from->valid) {
-        make_valid(s, to);
-        most_of(to->known, from->known, s->threads);
-    }
+// All but the clocks of threads.
+static void join_others(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from) {
     TK_SIM_EACH(b, from->parts) { most_of(part_of(s, to, b), from->within[b], s->threads); }
-    if (from->proxies) {
-        make_proxies(s, to);
-        most_of(to->proxied, from->proxied, s->threads);
-    }
     join_clocks(s, &to->beyond, &from->beyond);
     join_inits(s, &to->init, &from->init);
     to->all_proxied |= from->all_proxied;
     to->started |= from->started;
     join_agents(s, &to->agent, &from->agent);
     tk_sim_sources_join(s->arena, &to->source, &from->source);
+}
+
+void tk_sim_order_join(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from) {
+    if (from->valid) {
+        make_valid(s, to);
+        most_of(to->known, from->known, s->threads);
+    }
+    if (from->proxies) {
+        make_proxies(s, to);
+        most_of(to->proxied, from->proxied, s->threads);
+    }
+    join_others(s, to, from);
+}
+
+// The same where `from` has all that `to` has: clocks of threads are then of both.
+static void take_over(struct tk_sim_shadow *s, tk_sim_past *to, const tk_sim_past *from) {
+    if (from->valid) {
+        share(s, &to->known, from->known);
+        to->valid = s->clocked = true;
+    }
+    if (from->proxies) {
+        share(s, &to->proxied, from->proxied);
+        to->proxies = s->clocked = true;
+    }
+    join_others(s, to, from);
 }
 
 const tk_sim_past *tk_sim_order_row(const struct tk_sim_shadow *s, uint32_t thread) {
@@ -137,8 +188,10 @@ tk_sim_past *tk_sim_order_own_row(struct tk_sim_shadow *s, uint32_t thread) {
     tk_sim_past *r = &s->lane[thread];
     if (!r->valid) {
         tk_sim_order_clear(r);
-        make_valid(s, r);
-        tk_sim_order_join(s, r, &s->warp[thread / TK_SIM_LANES]);
+        take_over(s, r, &s->warp[thread / TK_SIM_LANES]);
+        if (!r->valid) {
+            make_valid(s, r);
+        }
     }
     return r;
 }
@@ -377,7 +430,7 @@ void tk_sim_shadow_warp(const tk_sim_warp *w, uint32_t lanes) {
         TK_SIM_EACH(l, lanes) {
             tk_sim_past *r = tk_sim_order_own_row(s, warp * TK_SIM_LANES + l);
             if (r != first) {
-                tk_sim_order_join(s, r, first);
+                take_over(s, r, first);
             }
         }
     }

@@ -7,7 +7,7 @@
 // thread has a clock, which goes on whenever the thread hands over its past (release), and a row:
 // how far it knows the clock of each other thread. An access is ordered before a thread's next one
 // if the thread knows its clock. The threads of a warp share a row until they synchronise one by
-// one. Threads and offsets are those of the cluster.
+// one, and those that do so together share one again. Threads and offsets are those of the cluster.
 //
 // Agents. Copies that tell an mbarrier access memory as an agent with a clock of its own: one for
 // each mbarrier that bulk copies tell, one for the cp.async of each thread. Whoever has waited
@@ -45,13 +45,13 @@ typedef struct tk_sim_reach {
 } tk_sim_reach;
 
 typedef struct tk_sim_past {
-    uint32_t *known;       // [threads]; NULL: not made yet
-    uint32_t *proxied;     // [threads]: of what they did in their own block's memory, what lies
-                           // behind a fence; NULL: not made yet
-    uint32_t **within;     // [block][threads]: how far it knows what they did in this block's
-                           // memory, where that is further; NULL, each: not made yet
-    tk_sim_clocks beyond;  // [reach][lane]: likewise, of what they did in that of another block
-    tk_sim_agents agent;   // counts beside what `valid` says
+    uint32_t *known;      // [threads], maybe of several pasts; NULL: not made yet
+    uint32_t *proxied;    // [threads], likewise: of what they did in their own block's memory, what
+                          // lies behind a fence; NULL: not made yet
+    uint32_t **within;    // [block][threads]: how far it knows what they did in this block's
+                          // memory, where that is further; NULL, each: not made yet
+    tk_sim_clocks beyond; // [reach][lane]: likewise, of what they did in that of another block
+    tk_sim_agents agent;  // counts beside what `valid` says
     tk_sim_sources source; // likewise
     tk_sim_clocks init;    // [mbarrier]: of which inits it knows by a fence.mbarrier_init alone
     bool valid;            // `known` is of this epoch; else nothing is known
@@ -83,10 +83,11 @@ struct tk_sim_shadow {
     struct tk_sim_cell *byte; // [nword * 4]; NULL until a word is split
     bool crossed;             // a thread has reached another block's memory
     // Order: order.c.
-    uint32_t *clock;   // [threads]
-    bool clocked;      // a clock is not 1, or a row is valid
-    tk_sim_past *lane; // [threads]
-    tk_sim_past *warp; // [nwarp]
+    uint32_t *clock;          // [threads]
+    bool clocked;             // a clock is not 1, or a row is valid
+    tk_sim_past *lane;        // [threads]
+    TK_VEC(uint32_t *) spare; // rows that nobody has
+    tk_sim_past *warp;        // [nwarp]
     TK_VEC(tk_sim_past) point;
     TK_VEC(uint32_t) bulk; // [mbarrier]: the clock of agent 2 * mbarrier
     uint32_t *copier;      // [threads]: agent of its copies, an odd number; 0: it has none

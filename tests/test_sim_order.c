@@ -465,3 +465,23 @@ Test(sim_order, updates_by_themselves) {
            "of the cluster");
     NEVER(2, 32, TILE, SEND(RED, "@%p0 red.shared::cluster.add.u32 [%r4+256], 0;\n"));
 }
+
+// Threads that synchronise in parts of a warp know the same: rows of all of a cluster's threads,
+// one for each of them, would take more than a GiB.
+Test(sim_order, parts_of_warps_in_a_large_cluster) {
+    sim_env *e = sim_open();
+    const char *text =
+        "mov.u32 %r7, tile; mad.lo.u32 %r8, %t, 4, %r7; and.b32 %r1, %t, 16;\n"
+        "setp.eq.u32 %p1, %r1, 0; st.shared.b32 [%r8], %t;\n"
+        "@%p1 bra A; bar.warp.sync 0xffff0000; bra B;\nA: bar.warp.sync 0xffff;\n"
+        "B: xor.b32 %r6, %t, 1; mad.lo.u32 %r8, %r6, 4, %r7; ld.shared.b32 %r2, [%r8];\n"
+        "fence.proxy.async; @%p1 bra C; bar.warp.sync 0xffff0000; bra D;\n"
+        "C: bar.warp.sync 0xffff;\nD: st.shared.b32 [%r8], %t;";
+    cr_assert(sim_read(e, sim_body(e, ".shared .align 16 .b8 tile[4096];", text)), "%s",
+              e->error.text);
+    e->launch.cluster[0] = 16;
+    e->launch.cluster[1] = e->launch.cluster[2] = 1;
+    cr_expect(sim_launch(e, 16, 1024), "%s", sim_fault(e));
+    cr_expect(e->arena.total < (size_t)300 << 20, "%zu bytes", e->arena.total);
+    sim_close(e);
+}
