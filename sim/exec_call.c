@@ -39,6 +39,23 @@ uint64_t tk_sim_calls_state(const tk_sim_warp *w) {
     return h;
 }
 
+static uint32_t return_of(const tk_sim_warp *w, uint32_t lane) {
+    const struct tk_sim_calls *c = &w->calls[lane];
+    return tk_sim_index(w, c->at[c->depth - 1].call) + 1;
+}
+
+uint32_t tk_sim_calls_together(const tk_sim_warp *w, uint32_t lanes, uint32_t *to) {
+    uint32_t first = TK_SIM_LANES, same = 0;
+    TK_SIM_EACH(l, w->calls ? lanes : 0) {
+        if (w->calls[l].depth) {
+            first = first < l ? first : l;
+            *to = return_of(w, first);
+            same |= (uint32_t)(return_of(w, l) == *to) << l;
+        }
+    }
+    return same;
+}
+
 static unsigned char *memory_of(const tk_sim_warp *w, uint32_t lane) {
     return w->block->local + (size_t)tk_sim_thread(w, lane) * w->grid->local_stride;
 }

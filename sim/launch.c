@@ -84,6 +84,7 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
     w->registers = tk_sim_registers_at_launch(w);
     w->resizes = 0;
     w->waiting = w->carry = w->turns = 0;
+    w->meetings = w->parked = w->asleep = w->napping = w->spun_lanes = 0;
     w->yields = w->gives_up = false;
 }
 

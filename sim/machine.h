@@ -7,9 +7,9 @@
 // schedule (schedule.c) picks a cluster, a warp of it, and runs the warp for some instructions.
 //
 // Warps. Each of the 32 threads has its own pc. What runs is the group of runnable threads that
-// stand at the smallest pc, so threads that took different ways meet again by themselves. A thread
-// that must wait for others stays at its instruction with its bit set in `waiting`; whoever
-// completes the meeting moves all of them on.
+// stand at the smallest pc; those that took different ways wait for each other where these come
+// together (reconverge.c). A thread that must wait for others stays at its instruction with its bit
+// set in `waiting`; whoever completes the meeting moves all of them on.
 //
 // Order. Two accesses of one byte of shared memory are ordered if a chain of synchronisations leads
 // from one to the other: order.c keeps the clocks, shadow.c finds what is not ordered.
@@ -45,6 +45,11 @@ typedef struct tk_sim_moment {
     uint32_t thread, clock;
 } tk_sim_moment;
 
+// Threads that have parted, and where those of them that have not ended meet again.
+typedef struct tk_sim_meeting {
+    uint32_t at, lanes;
+} tk_sim_meeting;
+
 typedef struct tk_sim_warp {
     struct tk_sim_block *block;
     struct tk_sim_cluster *cluster;
@@ -72,7 +77,20 @@ typedef struct tk_sim_warp {
     uint32_t resizes;           // how often it has executed that
     tk_sim_moment resized[2];   // when it did so last, and before; by parity
     struct tk_sim_wgmma *wgmma; // wgmma.h; NULL: the module has none
-    uint32_t turns, last;       // taken by the running group while others could run; where it stood
+    // reconverge.c: the meetings to come; who waits at one, since when, and for how many
+    // instructions of the warp.
+    tk_sim_meeting meeting[TK_SIM_LANES];
+    uint32_t meetings, parked;
+    uint64_t parked_at, parked_for;
+    // The branch back of a polling loop that threads took last, in which state, after how many
+    // changes, how often; those that sleep, and since how many changes, for only one ends their
+    // loop.
+    uint32_t spun_to, spun_at, spun_lanes, asleep;
+    uint64_t spun_state, spun_changes, asleep_changes;
+    bool spun_known;  // the state
+    uint32_t napping; // threads that sleep until the grid's clock is nap_end
+    uint64_t nap_end;
+    uint32_t turns, last; // taken by the running group while others could run; where it stood
     // What progress.c knows: its state after so many changes of the grid, the threads that have run
     // since and the wait for an mbarrier among what they did (its index + 1), how often it was
     // compared and the instructions since, and that it came again.
@@ -150,6 +168,8 @@ typedef struct tk_sim_grid {
     uint64_t clusters, started;   // of the grid
     uint32_t nresident, room;     // how many there may be
     uint32_t turn;                // the cluster that runs next where the seed is 0
+    uint32_t naps;                // one of how many times that threads could nap they do; 0: never
+    uint32_t able;                // a cluster that could go on when it was looked at
     tk_sim_cluster *resident;     // [room]
     uint64_t changes, seen, idle; // progress.c: all; when `idle` was 0; instructions since
     uint32_t quiet, judged;       // warps that are quiet since; how many to wait for
@@ -536,7 +556,19 @@ void tk_sim_cluster_left(tk_sim_warp *w, uint32_t lanes); // these threads have 
 void tk_sim_run_grid(tk_sim_grid *g);                         // schedule.c
 void tk_sim_start_cluster(tk_sim_grid *g, tk_sim_cluster *c); // launch.c
 bool tk_sim_grow(tk_sim_grid *g); // more clusters become resident; false: there are no more
+// ---- Threads that part meet again (reconverge.c)
+// These threads of the warp part at the instruction; those that are gone stand elsewhere already.
+void tk_sim_part(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes, uint32_t gone);
+void tk_sim_rejoin(tk_sim_warp *w);        // who have come to a meeting wait there, or go on
+void tk_sim_let_go(tk_sim_warp *w);        // whoever waits at one goes on
+bool tk_sim_overdue(const tk_sim_warp *w); // those who wait at one must go on
+// Of these lanes those that return to where the first of them does; none: it runs in no call.
+uint32_t tk_sim_calls_together(const tk_sim_warp *w, uint32_t lanes, uint32_t *to);
 // ---- Whether anything happens (progress.c)
+// The threads branch back in a polling loop: whether they sleep, until anything changes, as all is
+// as it was one time around before.
+bool tk_sim_spins(tk_sim_warp *w, uint32_t at, uint32_t lanes);
+void tk_sim_wake_up(tk_sim_warp *w);       // those who sleep run again, if something has changed
 bool tk_sim_suspect(const tk_sim_grid *g); // nothing has changed for long
 // The warp has run for so many instructions. False after a fault: nothing will change any more.
 bool tk_sim_progress(tk_sim_warp *w, uint64_t instructions);

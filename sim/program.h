@@ -80,6 +80,7 @@ struct tk_sim_inst;
 typedef tk_sim_flow tk_sim_exec(struct tk_sim_warp *w, const struct tk_sim_inst *i, uint32_t mask);
 
 enum { TK_SIM_OPERANDS = 10, TK_SIM_TYPES = 4 };
+#define TK_SIM_REJOINS_CALLER UINT32_MAX // behind the call of the function
 
 struct tk_sim_function;
 
@@ -101,6 +102,9 @@ typedef struct tk_sim_inst {
     bool meets;   // has a member mask, its last operand: threads may come to it at several places
     bool tells;   // changes what other threads may come to know, other than a store of a value
     bool clock;   // reads a special register that changes as time goes on
+    bool joins;   // threads that have parted may meet here again
+    bool polls;   // a branch back, around code that looks at what other threads do
+    uint32_t rejoins; // where those that part here do: its index + 1, or REJOINS_CALLER; 0: nowhere
     uint32_t guard_slot;
     uint32_t line;    // of the PTX
     uint32_t loc;     // index into locs; 0: none

@@ -14,6 +14,7 @@ enum {
     LONG = 1 << 22,    // the same, after which more clusters become resident in any case
     PATIENCE = 256, // instructions without a change, for each warp, after which late copies are due
     AT_LAST = 1024, // turns after which they are due though something changes, on average
+    POLL = 256,     // instructions that a look at what others do counts as, for who waits meanwhile
     SELDOM = 8      // instructions for each register that a look at a warp's state reads
 };
 
@@ -70,11 +71,15 @@ static void look_at(tk_sim_warp *w) {
         return;
     }
     const uint64_t now = state_of(w);
-    const bool first = w->marked != g->changes;
-    if (!first && now == w->mark && (moving(w) & ~w->ran) == 0) {
-        w->quiet = true;
-        g->quiet++;
-        return;
+    bool first = w->marked != g->changes;
+    if (!first && now == w->mark && (moving(w) & ~w->ran & ~w->parked) == 0) {
+        if (!w->parked) {
+            w->quiet = true;
+            g->quiet++;
+            return;
+        }
+        tk_sim_let_go(w);
+        first = true;
     }
     if (first || ++w->looks == w->most_looks) {
         w->most_looks = first ? 1 : 2 * w->most_looks;
@@ -82,6 +87,56 @@ static void look_at(tk_sim_warp *w) {
         w->mark = now;
         w->looks = w->ran = w->polled = 0;
         w->quiet = false;
+    }
+}
+
+// ---- Polling loops
+
+// What the loop may change, of these threads: all that its instructions name.
+static uint64_t loop_state(const tk_sim_warp *w, uint32_t to, uint32_t at, uint32_t lanes) {
+    uint64_t h = w->carry & lanes;
+    for (const tk_sim_inst *i = &w->code[to]; i < &w->code[at]; i++) {
+        for (uint32_t a = 0; a < i->narg; a++) {
+            const tk_sim_arg *x = &i->arg[a];
+            if (x->kind == TK_SIM_ARG_PRED) {
+                h = mixed(h, w->pred[x->slot] & lanes);
+            } else if (x->kind == TK_SIM_ARG_REG) {
+                TK_SIM_EACH(l, lanes) { h = mixed(h, w->reg[x->slot][l]); }
+            }
+        }
+    }
+    return h;
+}
+
+bool tk_sim_spins(tk_sim_warp *w, uint32_t at, uint32_t lanes) {
+    const tk_sim_grid *g = w->grid;
+    w->parked_for += POLL;
+    if (w->spun_at != at || w->spun_lanes != lanes || w->spun_changes != g->changes) {
+        w->spun_to = w->code[at].arg[0].slot;
+        w->spun_at = at;
+        w->spun_lanes = lanes;
+        w->spun_changes = g->changes;
+        w->spun_known = false;
+        return false;
+    }
+    const uint64_t now = loop_state(w, w->spun_to, at, lanes);
+    const bool same = w->spun_known && now == w->spun_state;
+    w->spun_known = true;
+    w->spun_state = now;
+    if (!same || tk_sim_suspect(g)) {
+        return false;
+    }
+    w->asleep = (w->asleep_changes == g->changes ? w->asleep : 0) | lanes;
+    w->asleep_changes = g->changes;
+    return true;
+}
+
+// Who sleeps stands where the loop begins.
+void tk_sim_wake_up(tk_sim_warp *w) {
+    const tk_sim_grid *g = w->grid;
+    if (w->asleep && (w->asleep_changes != g->changes || tk_sim_suspect(g))) {
+        w->spun_changes = w->spun_lanes == w->asleep ? g->changes : w->spun_changes;
+        w->asleep = 0;
     }
 }
 
@@ -157,8 +212,8 @@ bool tk_sim_time_out(tk_sim_cluster *c) {
     note_changes(c->grid);
     for (uint32_t k = 0; k < c->nwarp; k++) {
         tk_sim_warp *w = tk_sim_warp_of(c, k);
-        const bool waits = moving(w) != 0; // of all that wait here, only for asynchronous work
-        w->gives_up = w->gives_up || waits;
+        const bool waits = moving(w) != 0; // for asynchronous work, or it sleeps in a loop
+        w->gives_up = w->gives_up || (moving(w) & w->waiting);
         any = any || waits;
         if (waits) {
             look_at(w);
@@ -170,6 +225,9 @@ bool tk_sim_time_out(tk_sim_cluster *c) {
     }
     if (!judge(c)) {
         return false;
+    }
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp_of(c, k)->asleep = 0;
     }
     tk_sim_wake(c);
     return true;

@@ -243,6 +243,10 @@ const char *tk_sim_range_problem(tk_arena *arena, const tk_sim_inst *i, const in
 // ---- read_link.c
 void tk_sim_link(tk_sim_reader *r); // what is known only once the module is read
 
+// ---- read_reconverge.c
+// Where the threads of a warp that part in this body meet again.
+void tk_sim_reconverge(tk_sim_reader *r, const tk_sim_entry *e, bool function);
+
 // ---- match.c
 // What a mnemonic says by this row's pattern; false: another form.
 bool tk_sim_match(const tk_sim_row *row, const char *mnemonic, tk_sim_inst *out);

@@ -147,6 +147,27 @@ static void find_builtin(tk_sim_reader *r, tk_sim_function *f) {
     }
 }
 
+// ---- Short loops that look at what other threads do
+
+static bool looks(const tk_sim_inst *i) {
+    return i->strong || strncmp(i->name, "mbarrier.test_", 14) == 0 ||
+           strncmp(i->name, "mbarrier.try_", 13) == 0;
+}
+
+static void find_polling(tk_sim_program *p) {
+    enum { SHORT = 64 };
+    uint32_t last = 0, call = 0; // the last one that looks, or calls: its index + 1
+    for (uint32_t k = 0; k < p->code.n; k++) {
+        tk_sim_inst *i = &p->code.at[k];
+        last = looks(i) ? k + 1 : last;
+        call = i->call ? k + 1 : call;
+        if (strncmp(i->name, "bra", 3) == 0) {
+            const uint32_t to = i->arg[0].slot;
+            i->polls = to <= k && k - to < SHORT && last > to && call <= to;
+        }
+    }
+}
+
 void tk_sim_link(tk_sim_reader *r) {
     tk_sim_program *p = r->program;
     for (uint32_t k = 0; k < p->functions.n; k++) {
@@ -166,7 +187,14 @@ void tk_sim_link(tk_sim_reader *r) {
         }
         e->nreg += p->nreg;
         e->npred += p->npred;
+        tk_sim_reconverge(r, e, false);
     }
+    for (uint32_t k = 0; k < p->functions.n; k++) {
+        if (p->functions.at[k]->body) {
+            tk_sim_reconverge(r, p->functions.at[k]->body, true);
+        }
+    }
+    find_polling(p);
     if (p->warpgroups) {
         track_all(r);
     }

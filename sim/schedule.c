@@ -4,7 +4,8 @@
 // Seed 0 runs clusters one after another and each warp until it must wait. Another seed keeps
 // several clusters resident, picks the next warp at random and gives it a random number of
 // instructions; where the threads of a warp have gone different ways, it now and then picks another
-// group than the one at the smallest pc.
+// group than the one at the smallest pc. On most of these seeds threads stop for a while behind an
+// access by which they have told others something.
 //
 // Where the seed is odd, what is asynchronous is late: it takes effect where no warp of the
 // resident clusters goes on without it. Another seed, but 0: after a quarter of the turns.
@@ -54,8 +55,19 @@ static uint32_t other_group(tk_sim_warp *w, uint32_t can, uint32_t pc) {
     return n == 0 ? UINT32_MAX : n == 1 ? above[0] : above[tk_sim_random(w->grid, n)];
 }
 
+static uint32_t can_run(const tk_sim_warp *w) {
+    return w->alive & ~w->waiting & ~w->parked & ~w->asleep & ~w->napping;
+}
+
 static bool pick_group(tk_sim_warp *w, group *g) {
-    uint32_t can = w->alive & ~w->waiting;
+    if (w->meetings) {
+        tk_sim_rejoin(w);
+    }
+    tk_sim_wake_up(w);
+    if (tk_sim_overdue(w)) {
+        tk_sim_let_go(w);
+    }
+    const uint32_t can = can_run(w);
     if (!can) {
         return false;
     }
@@ -140,6 +152,14 @@ static uint32_t guarded(const tk_sim_warp *w, const tk_sim_inst *i, uint32_t lan
 
 typedef enum step { STEP_ON, STEP_REGROUP, STEP_FAULT } step;
 
+// A branch that is not inside of the polling loop of last: what it changes is not known any more.
+static void leave_loop(tk_sim_warp *w, uint32_t pc) {
+    const uint32_t span = w->spun_at - w->spun_to;
+    if (pc - w->spun_to > span || w->target - w->spun_to > span) {
+        w->spun_lanes = 0;
+    }
+}
+
 // What the executor's answer means for the group; `mask`: the lanes that executed.
 static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
     switch (flow) {
@@ -147,13 +167,20 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
         g->pc++;
         return STEP_ON;
     case TK_SIM_BRANCH:
-        if (mask == g->lanes) {
+        leave_loop(w, g->pc);
+        if (mask == g->lanes && !(w->code[g->pc].polls && tk_sim_spins(w, g->pc, mask))) {
             g->pc = w->target;
             return STEP_ON;
+        }
+        if (mask != g->lanes) {
+            tk_sim_part(w, &w->code[g->pc], g->lanes, 0);
         }
         put_pc(w, mask, w->target);
         break;
     case TK_SIM_GO:
+        w->spun_lanes = 0;
+        tk_sim_part(w, &w->code[g->pc], g->lanes, mask);
+        break;
     case TK_SIM_WAIT:
         break;
     case TK_SIM_JOINED: // some of them may have waited elsewhere
@@ -178,15 +205,40 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
     return STEP_REGROUP;
 }
 
+// Whether the group looks who runs next: others of the warp have come to its place, or have waited
+// long; some wait for it at this place; it sleeps.
+static bool regroups(tk_sim_warp *w, const group *g) {
+    bool is = (w->napping & g->lanes) || (w->meetings && w->code[g->pc].joins);
+    if (g->others) {
+        w->turns++;
+        is = is || g->pc >= g->next || w->turns >= STARVED || w->yields;
+        w->turns = w->yields ? STARVED : w->turns;
+        w->last = is ? g->pc : w->last;
+    }
+    return is;
+}
+
+// Behind an atomic or strong access that has changed something, threads may sleep for a while: so
+// others come to what these are on the way to, as to the second of two locks.
+static void nap(tk_sim_warp *w, uint32_t lanes) {
+    tk_sim_grid *g = w->grid;
+    if (tk_sim_random(g, g->naps) == 0) {
+        w->napping |= lanes;
+        w->nap_end = g->clock + (UINT64_C(64) << tk_sim_random(g, 11));
+    }
+}
+
 // Runs the group until it meets others, must wait, or has had its turn.
 static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
     tk_sim_grid *grid = w->grid;
+    const uint64_t begun = grid->clock;
     step s = STEP_ON;
     w->ran |= g->lanes;
     while (s == STEP_ON && *left > 0) {
         const tk_sim_inst *i = &w->code[g->pc];
         uint32_t mask = guarded(w, i, g->lanes);
         tk_sim_count *count = &grid->count[g->pc];
+        const uint64_t changes = grid->changes;
         count->warps++;
         count->threads += (unsigned)__builtin_popcount(mask);
         grid->clock++;
@@ -199,20 +251,19 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
             return STEP_FAULT;
         }
         s = mask ? follow(w, g, mask, i->exec(w, i, mask)) : follow(w, g, 0, TK_SIM_NEXT);
-        if (s == STEP_ON && g->others) {
-            w->turns++;
-            s = g->pc >= g->next || w->turns >= STARVED || w->yields ? STEP_REGROUP : s;
-            w->turns = w->yields ? STARVED : w->turns;
-            if (s == STEP_REGROUP) {
-                w->last = g->pc;
-                put_pc(w, g->lanes, g->pc);
-            }
+        if (i->strong && grid->naps && grid->changes != changes) {
+            nap(w, mask);
+        }
+        if (s == STEP_ON && regroups(w, g)) {
+            put_pc(w, g->lanes, g->pc);
+            s = STEP_REGROUP;
         }
         if (w->yields) {
             w->yields = false;
             *left = 0;
         }
     }
+    w->parked_for += grid->clock - begun;
     if (s == STEP_ON) {
         put_pc(w, g->lanes, g->pc);
     }
@@ -232,13 +283,29 @@ static bool run_warp(tk_sim_warp *w, uint64_t instructions) {
 
 // ---- Clusters
 
-static bool can_run(const tk_sim_warp *w) { return (w->alive & ~w->waiting) != 0; }
+// Whether threads of the cluster sleep for a while.
+static bool any_naps(const tk_sim_cluster *c) {
+    bool any = false;
+    for (uint32_t k = 0; k < c->nwarp && c->grid->naps; k++) {
+        any = any || tk_sim_warp_of(c, k)->napping;
+    }
+    return any;
+}
+
+static void end_naps(tk_sim_cluster *c) {
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp_of(c, k)->napping = 0;
+    }
+}
 
 // A warp of the cluster that can run: from `from` on in order. NULL: none.
 static tk_sim_warp *pick_warp(const tk_sim_cluster *c, uint32_t from) {
+    const tk_sim_grid *g = c->grid;
     for (uint32_t k = 0; k < c->nwarp; k++) {
         tk_sim_warp *w = tk_sim_warp_of(c, (from + k) % c->nwarp);
-        if (can_run(w)) {
+        tk_sim_wake_up(w);
+        w->napping = g->clock < w->nap_end ? w->napping : 0;
+        if (can_run(w) || tk_sim_overdue(w)) {
             return w;
         }
     }
@@ -279,13 +346,26 @@ static void next_turn(tk_sim_grid *g, const tk_sim_cluster *c) {
     g->turn = (uint32_t)(c - g->resident + 1) % g->nresident;
 }
 
-static bool another_can_run(const tk_sim_grid *g) {
-    for (uint32_t k = 0; k < g->nresident; k++) {
+static bool another_can_run(tk_sim_grid *g) {
+    for (uint32_t n = 0; n < g->nresident; n++) {
+        const uint32_t k = (g->able + n) % g->nresident;
         if (g->resident[k].running && pick_warp(&g->resident[k], 0)) {
+            g->able = k;
             return true;
         }
     }
     return false;
+}
+
+// Nothing else happens: whoever waits for others of its warp at a meeting goes on. False: nobody.
+static bool let_all_go(tk_sim_cluster *c) {
+    bool any = false;
+    for (uint32_t k = 0; k < c->nwarp; k++) {
+        tk_sim_warp *w = tk_sim_warp_of(c, k);
+        any = any || w->parked;
+        tk_sim_let_go(w);
+    }
+    return any;
 }
 
 // Whether a copy of the cluster that had a turn of so many instructions takes effect.
@@ -299,11 +379,18 @@ static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     uint32_t from = g->launch->seed ? (uint32_t)tk_sim_random(g, c->nwarp) : c->turn;
     tk_sim_warp *w = pick_warp(c, from);
     if (!w) {
-        if (!tk_sim_due(g) && another_can_run(g)) {
+        if ((!tk_sim_due(g) || any_naps(c)) && another_can_run(g)) {
+            return true;
+        }
+        if (any_naps(c)) {
+            end_naps(c);
             return true;
         }
         if (tk_sim_step(c)) {
             return !g->result->fault.id;
+        }
+        if (let_all_go(c)) {
+            return true;
         }
         next_turn(g, c);
         return tk_sim_time_out(c);
@@ -336,7 +423,14 @@ static bool run_cluster(tk_sim_grid *g, tk_sim_cluster *c) {
     return tk_sim_progress(w, g->clock - before);
 }
 
+// Of eight seeds, five let all sleep behind what they tell others, one some of them.
+static uint32_t pick_naps(tk_sim_grid *g) {
+    const uint64_t k = g->launch->seed ? tk_sim_random(g, 8) : 0;
+    return k < 2 ? 0 : k == 2 ? 4 : 1;
+}
+
 void tk_sim_run_grid(tk_sim_grid *g) {
+    g->naps = pick_naps(g);
     for (;;) {
         for (uint32_t k = 0; k < g->nresident; k++) {
             if (!g->resident[k].running && g->started < g->clusters) {

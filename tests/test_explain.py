@@ -235,6 +235,14 @@ UNTUNED = [(text, "stream", options) for text, options in UNEVEN] + [
     ("bench/untuned/softcap_log_softmax.tk", "softcap_log_softmax",
      "--in x=randn(3,1000):bf16 --in bias=randn(1000) --in mask=randint(0,2,3,1000):bool --scalar cap=30"),
     ("std/reduce.tk", "max_rows", "--in x=randn(5,3001):bf16"),
+    # Rows of any length and place, at whose ends the threads of a warp take different ways.
+    (STENCIL, "stream", "--in x=randn(5,777)"),
+    (NEIGHBOURS, "stream", "--in x=randn(3,3001):bf16"),
+    (NEIGHBOURS, "stream", "--in x=randn(5,777)"),
+    (BESIDE, "stream", "--in x=randn(3,781)"),
+    (FAR, "stream", "--in x=randn(5,777)"),
+    (POOL, "stream", "--in x=randn(2,3,781):bf16"),
+    ("std/softmax.tk", "softmax", "--in x=randn(5,781)"),
     ("std/dropout.tk", "dropout", "--in x=randn(3,2000) --scalar p=0.5 --scalar seed=3"),
 ]
 

@@ -262,6 +262,62 @@ Test(sim_sync, loops_without_an_end) {
            "deadlock", "runs on for ever: nothing changes any more");
 }
 
+// Threads that look again and again at what does not change do so a few times, and not while
+// another one works: by instructions of all 8 warps.
+Test(sim_sync, polling_loops_sleep) {
+    static const char *const poll[] = {
+        "W: ld.acquire.gpu.global.b32 %r2, [%base+2048]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;",
+        ("W: ld.volatile.global.b32 %r2, [%base+2048]; setp.ne.u32 %p1, %r2, 0;\n"
+         "@%p1 bra OUT; bra W;"),
+        ("W: ld.volatile.global.b32 %r2, [%base+2048]; setp.eq.u32 %p1, %r2, 0;\n"
+         "nanosleep.u32 40; @%p1 bra W;"),
+        "W: atom.global.cas.b32 %r2, [%base+2048], 1, 2; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;",
+        "W: mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;",
+        "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;",
+    };
+    for (size_t k = 0; k < sizeof poll / sizeof *poll; k++) {
+        sim_env *e = sim_open();
+        const char *text = tk_format(
+            &e->arena,
+            "setp.eq.u32 %%p9, %%t, 0; @%%p9 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;\n"
+            "setp.ge.u32 %%p3, %%t, 32; @!%%p3 bra WORK;\n%s\nbra OUT;\nWORK: mov.u32 %%r1, 0;\n"
+            "L: add.u32 %%r1, %%r1, 1; setp.lt.u32 %%p2, %%r1, 5000; @%%p2 bra L;\n"
+            "@%%p9 st.release.gpu.global.b32 [%%base+2048], 1;\n"
+            "@%%p9 mbarrier.arrive.shared.b64 _, [bar];\nOUT:",
+            poll[k]);
+        cr_assert(sim_read(e, sim_body(e, ".shared .align 8 .b64 bar;", text)), "%s",
+                  e->error.text);
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            e->launch.seed = seed;
+            memset(e->word, 0, sizeof e->word);
+            cr_assert(sim_launch(e, 1, 256), "%s, seed %u: %s", poll[k], (unsigned)seed,
+                      sim_fault(e));
+            uint64_t n = 0;
+            for (uint32_t i = 0; i < e->result.ncount; i++) {
+                n += e->result.count[i].warps;
+            }
+            cr_expect(n < 16000, "%s, seed %u: %u instructions", poll[k], (unsigned)seed,
+                      (unsigned)n);
+        }
+        sim_close(e);
+    }
+}
+
+// A loop that comes by other code, or counts, is none in which nothing changes.
+Test(sim_sync, loops_that_poll_and_do_more) {
+    silent(1, 32, "",
+           "mov.u32 %r1, 0; bra W;\nMORE: add.u32 %r1, %r1, 1; bra ON;\n"
+           "W: ld.volatile.global.b32 %r2, [%base+2048]; setp.lt.u32 %p1, %r1, 3000;\n"
+           "@%p1 bra MORE;\nON: setp.lt.u32 %p1, %r1, 3000; @%p1 bra W;\n" GIVES("%r1"),
+           tried);
+    silent(1, 32, "",
+           "mov.u32 %r1, 0; mov.u32 %r3, 0;\n"
+           "OUTER: W: ld.volatile.global.b32 %r2, [%base+2048]; add.u32 %r3, %r3, 1;\n"
+           "and.b32 %r3, %r3, 3; setp.ne.u32 %p1, %r3, 0; @%p1 bra W;\n"
+           "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra OUTER;\n" GIVES("%r1"),
+           tried);
+}
+
 // Each of three ways of a warp runs, whichever of them spin.
 Test(sim_sync, no_way_starves) {
     silent(1, 32, "",
