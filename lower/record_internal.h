@@ -42,8 +42,20 @@ typedef struct tk_recorder {
     uint64_t largest_words;
 } tk_recorder;
 
-// Says of a note's op that it is in a branch that may not run.
+// record.c: a note of an op; a number of it; a value's layout in words; the op's memory, and its
+// bytes; how often it runs. Says that it is in a branch that may not run.
+tk_note_rec *tk_record_note(const tk_recorder *r, const tk_op *op, const char *id,
+                            tk_verdict verdict, const char *text);
+void tk_record_number(const tk_recorder *r, tk_note_rec *n, const char *name, double value);
+void tk_record_layout(const tk_recorder *r, tk_note_rec *n, const char *name, tk_vid v);
+uint64_t tk_record_memory(const tk_recorder *r, const tk_op *op, tk_note_rec *n);
+void tk_record_times(const tk_recorder *r, tk_note_rec *n);
 void tk_record_branch(const tk_recorder *r, tk_note_rec *n);
+
+// record_access.c
+void tk_record_access(tk_recorder *r, const tk_op *op);
+void tk_record_ring(const tk_recorder *r, const tk_op *op);
+void tk_record_taken(tk_recorder *r, const tk_op *op); // of a take: the access of its fetch
 
 // record_times.c
 // Numbers that are looked at: all, or as many as `most` of them, each for those about it.

@@ -243,11 +243,13 @@ tk_view_plan tk_view_plan_of(const tk_axis *x, const tk_op *op, const tk_layout 
 
 // ---- Notes
 
-static const char *done_to(const tk_op *op) {
-    return op->code == TK_OP_FETCH   ? "read ahead"
-           : op->code == TK_OP_LOAD  ? "read"
-           : op->code == TK_OP_STORE ? "written"
-                                     : "changed";
+static const char *done_to(const tk_func *f, const tk_op *op) {
+    const bool ahead =
+        op->code == TK_OP_FETCH && tk_value_def(f, op->opnd[op->nopnd - 1])->at.slots > 1;
+    return ahead                                               ? "read ahead"
+           : op->code == TK_OP_LOAD || op->code == TK_OP_FETCH ? "read"
+           : op->code == TK_OP_STORE                           ? "written"
+                                                               : "changed";
 }
 
 static void say_tests(tk_buf *b, const tk_op *op, const tk_view_plan *a) {
@@ -335,7 +337,7 @@ tk_note_rec *tk_view_note(tk_notes *n, const tk_axis *x, const tk_op *op, const 
     const tk_type *t = tk_view_type(f, op);
     tk_buf b;
     tk_buf_init(&b, n->arena);
-    tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(op));
+    tk_buf_fmt(&b, "'%s' is %s ", name ? name : "?", done_to(f, op));
     if (op->at.how == TK_HOW_TENSOR) {
         return boxes_note(n, f, op, &b);
     }

@@ -323,6 +323,59 @@ def against_simulator():
             check(fits, f"{kernel} {options} {arch}: {name}: {value} claimed, {really[name]} counted\n{text if text[-3:] != '.tk' else ''}")
 
 
+# Each kernel that ships, but those that others are made of: its arguments.
+SHIPPED = {
+    "gelu_forward": "x=randn(20,64):bf16",
+    "gelu_tanh_forward": "x=randn(20,64)",
+    "silu_forward": "x=randn(3,1001)",
+    "relu_forward": "x=randn(9,72):f16",
+    "swiglu": "gate=randn(9,64) up=randn(9,64)",
+    "attention": "q=randn(1,2,256,64):f16 k=randn(1,2,256,64):f16 v=randn(1,2,256,64):f16 --scalar scale=0.125",
+    "causal_attention": "q=randn(1,2,300,64):f16 k=randn(1,2,300,64):f16 v=randn(1,2,300,64):f16 --scalar scale=0.125",
+    "cross_entropy": "x=randn(9,200) target=randint(0,200,9):i32",
+    "dropout": "x=randn(3,200) --scalar p=0.5 --scalar seed=3",
+    "add": "x=randn(9,200) y=randn(9,200)",
+    "multiply": "x=randn(9,200):bf16 y=randn(9,200):bf16",
+    "matmul": "a=randn(128,64):bf16 b=randn(64,128):bf16",
+    "realign": "x=randn(9,201):bf16",
+    "matmul_scaled": "a=randn(64,128):f16 b=randn(128,64):f16 scale_a=randn(1) scale_b=randn(1)",
+    "matmul_residual": "a=randn(64,128):f16 b=randn(128,64):f16 residual=randn(64,64):f16",
+    "matmul_orders": "at=randn(128,64):f16 bt=randn(64,128):f16",
+    "matmul_batched": "a=randn(3,64,128):f16 b=randn(3,128,64):f16",
+    "matmul_split_k": "a=randn(64,512):f16 b=randn(512,64):f16 --dim S=4",
+    "matmul_split_k_sum": "part=randn(4,64,64) -D O=f16",
+    "layernorm": "x=randn(9,256) w=randn(256) b=randn(256)",
+    "rmsnorm": "x=randn(9,256) w=randn(256)",
+    "layernorm_backward": "x=randn(9,256) dy=randn(9,256) dw_part=randn(3,256) db_part=randn(3,256)",
+    "layernorm_backward_sum": "dw_part=randn(32,256) db_part=randn(32,256) -D W=f32",
+    "sum_rows": "x=randn(9,256)",
+    "max_rows": "x=randn(9,256)",
+    "cumsum_rows": "x=randn(9,256)",
+    "argmax_rows": "x=randn(9,256)",
+    "topk_rows": "x=randn(9,256) -D K=4",
+    "softmax": "x=randn(9,256)",
+    "log_softmax": "x=randn(9,256)",
+    "transpose_matrix": "x=randn(65,256)",
+}
+
+
+def shipped():
+    """Each load and store of the kernels that ship has its note: requests, sectors and asynchronous bytes are the simulator's."""
+    names = [(x, y) for x in sorted(pathlib.Path("stdlib").glob("*.tk")) for y in re.findall(r"^kernel (\w+)", x.read_text(), re.M)]
+    check({y for _, y in names} - set(SHIPPED) == {"activation", "binary"}, f"{names}")
+    for file, kernel in (x for x in names if x[1] in SHIPPED):
+        words = ["--kernel", kernel, *(word for x in SHIPPED[kernel].split() for word in (("--in", x) if "(" in x else (x,)))]
+        for arch, device in (("sm_80", "sim:80"), ("sm_90a", "sim")):
+            found, really = explained(str(file), *words, "--arch", arch), counted(str(file), *words, device=device)["total"]
+            notes = [n for n in found["notes"] if n["id"] in ("access", "staging") and "runs" not in n["words"]]
+            known = all("sectors" not in n["words"] for n in notes)
+            for name, of in (("global_requests", "requests"), ("global_sectors", "sectors"), ("async_bytes", "asynchronous")):
+                claimed = sum(number(n, of + "_by_all") for n in notes if n["id"] == ("staging" if of == "asynchronous" else "access"))
+                check(claimed == really[name] or (not known and claimed < really[name]), f"{kernel} {arch}: {name}: {claimed} claimed, {really[name]} counted")
+            for tensor in (x["name"] for x in found["tensors"]):
+                check(any(n["id"] == "access" and f"'{tensor}' is" in n["text"] for n in notes), f"{kernel} {arch}: nothing is said of '{tensor}'")
+
+
 # ---- @require: attribute, body, options, the line that loses it (0: none) and a part of the reason
 
 ROWS = """%s
@@ -645,12 +698,12 @@ def documented():
     named = {}
     for file in sorted(x for folder in ("ir", "lower", "ptx", "runtime") for x in (root / folder).glob("*.c")):
         code = file.read_text()
-        named.update({x: file.name for x in re.findall(r'\bnote\(r, (?:[\w>-]+, )?"([a-z-]+)"', code)})
+        named.update({x: file.name for x in re.findall(r'(?:\b|_)note\(r, (?:[\w>-]+, )?"([a-z-]+)"', code)})
         # The pass and the id, one after the other; numbers and words before their value.
         for call in re.findall(r'tk_note_add\((.{,400})', code, re.S):
             ids = re.search(r'"[a-z-]+",\s*((?:[^,"]|"[^"]*")*)', call)
             named.update({x: file.name for x in strings(ids.group(1))} if ids else {})
-        for call in re.findall(r'(?:tk_note_number_add|tk_note_word_add|\bnumber|\blayout_word)\(([^;]*?)\);', code, re.S):
+        for call in re.findall(r'(?:tk_note_number_add|tk_note_word_add|\bnumber|tk_record_number|tk_record_layout)\(([^;]*?)\);', code, re.S):
             parts = re.split(r",\s*(?![^()]*\))", call)
             named.update({x: file.name for x in strings(parts[2])} if len(parts) > 3 else {})
     check({"access", "predicted", "requests by all", "by shuffles", "iterations", "reversed", "flops in f64"} <= set(named), f"{sorted(named)}")
@@ -709,6 +762,7 @@ if __name__ == "__main__":
         print("no code for GPUs in this build")
         sys.exit(0)
     against_simulator()
+    shipped()
     uneven()
     demands()
     predictions()
