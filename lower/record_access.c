@@ -204,7 +204,8 @@ static void add_by_all(const tk_recorder *r, tk_note_rec *n, const char *units,
                        const requests *all) {
     if (r->programs >= 0 && !r->branch) {
         tk_record_number(r, n, "requests by all", all->requests);
-        tk_record_number(r, n, tk_format(r->f->module->notes.arena, "%s by all", units), all->units);
+        tk_record_number(r, n, tk_format(r->f->module->notes.arena, "%s by all", units),
+                         all->units);
     }
 }
 
@@ -227,9 +228,9 @@ static void record_staging(tk_recorder *r, const tk_op *op, const amount *one, c
         "'store': by all threads into shared memory, from there by tensor copies that "
         "one thread begins";
     tk_note_rec *n = tk_record_note(r, op, "staging", TK_NOTE_INFO,
-                          tk_is_copied_out(op) ? out
-                          : ring               ? into_ring(op->at.how)
-                                               : rows);
+                                    tk_is_copied_out(op) ? out
+                                    : ring               ? into_ring(op->at.how)
+                                                         : rows);
     tk_record_memory(r, op, n);
     if (r->o->counts) {
         tk_record_times(r, n);
@@ -269,7 +270,8 @@ static void count_access(tk_recorder *r, const tk_op *op, const tk_view_plan *p,
     }
     add_requests(r, n, "sectors", &one->of);
     if (first.of.requests) {
-        tk_record_number(r, n, "sectors a request", (double)first.of.units / (double)first.of.requests);
+        tk_record_number(r, n, "sectors a request",
+                         (double)first.of.units / (double)first.of.requests);
     }
     add_by_all(r, n, "sectors", &all->of);
     if (first.assumed) {
@@ -310,7 +312,8 @@ void tk_record_access(tk_recorder *r, const tk_op *op) {
 }
 
 void tk_record_ring(const tk_recorder *r, const tk_op *op) {
-    tk_note_rec *n = tk_record_note(r, op, "ring", TK_NOTE_INFO, "tiles on their way, in shared memory");
+    tk_note_rec *n =
+        tk_record_note(r, op, "ring", TK_NOTE_INFO, "tiles on their way, in shared memory");
     tk_record_number(r, n, "slots", (double)op->at.slots);
     (void)tk_record_memory(r, op, n);
     tk_record_number(r, n, "barriers", tk_ring_shares_barrier(op) ? 0 : 1);

@@ -2,6 +2,7 @@
 // What an access of a tensor needs when it runs. See view_plan.h.
 #include "lower/view_plan.h"
 #include "lower/box.h"
+#include "lower/differs.h"
 #include "lower/ring.h"
 #include "lower/sum.h"
 #include "lower/views.h"
@@ -182,14 +183,30 @@ static const char *no_vector(const plan *p, tk_tensor_facts facts) {
     return facts & TK_FACT_ALIGNED ? NULL : "the alignment of the row start is not known";
 }
 
+// The axis of the view along which it has one program after the other of those that share the block
+// (pass_pack.c); -1: it has none.
+static int axis_of_programs(const tk_func *f, const tk_op *op, const tk_view_axes *axes) {
+    const int64_t n = f->module->packed;
+    int axis = -1;
+    for (uint32_t d = 0; d < axes->n && n > 1 && axis < 0; d++) {
+        const tk_vid v = op->opnd[1 + d];
+        const tk_type *t = tk_value_type(f, v);
+        if (op->at.index[d] == -1 && t->rank && t->dim[0] == n && tk_differs_along(f, v) & 1) {
+            axis = axes->first[d] + axes->count[d] - t->rank;
+        }
+    }
+    return axis;
+}
+
 // Of a tile of several elements; but not of one that has one of each program that shares the block.
 static bool is_scattered(const plan *p, tk_tensor_facts facts) {
     const tk_type *t = tk_view_type(p->f, p->op), *of = tk_value_type(p->f, p->op->opnd[0]);
     const int64_t kind = p->op->at.index[p->last];
     const unsigned axis = (unsigned)p->axes.first[p->last] + p->axes.count[p->last] - 1;
+    const int programs = axis_of_programs(p->f, p->op, &p->axes);
     bool several = false;
-    for (unsigned k = p->f->module->packed > 1 ? 1 : 0; k < t->rank; k++) {
-        several = several || t->dim[k] > 1;
+    for (int k = 0; k < t->rank; k++) {
+        several = several || (k != programs && t->dim[k] > 1);
     }
     if (!several || of->dim[p->last] == 1) {
         return false;
@@ -300,6 +317,18 @@ static bool is_beside_stored(const tk_func *f, const tk_op *op, const tk_view_pl
     return a->vec > 1 && a->vec * s.bytes == MOST_BYTES;
 }
 
+// Elements that a thread has of one program.
+static unsigned elements_of_program(const tk_func *f, const tk_op *op, const tk_layout *l) {
+    const tk_view_axes axes = tk_view_axes_of(f, op);
+    const int programs = axis_of_programs(f, op, &axes);
+    unsigned bits = l->regs;
+    for (unsigned i = 0; i < l->regs && programs >= 0; i++) {
+        const uint32_t along = l->reg[i] >> tk_layout_shift(l, (unsigned)programs);
+        bits -= (along & ((1U << l->log_dim[programs]) - 1)) != 0;
+    }
+    return 1U << bits;
+}
+
 // Moves as much at once as it could in any layout, and wherever the row begins.
 static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     const tk_layout *l = tk_value_layout(f, tk_view_value(f, op));
@@ -311,8 +340,8 @@ static bool is_wide(const tk_func *f, const tk_op *op, const tk_view_plan *a) {
     if (!l || atomic) {
         return true;
     }
-    const bool most = bytes == MOST_BYTES || (a->vec == 1U << l->regs && !a->scattered) ||
-                      is_beside_stored(f, op, a);
+    const bool most = bytes == MOST_BYTES || is_beside_stored(f, op, a) ||
+                      (a->vec == elements_of_program(f, op, l) && !a->scattered);
     return a->aligned && !a->mask_cuts && most;
 }
 

@@ -566,6 +566,15 @@ def demands():
              "--dim M=64 --dim N=64", 4, "fewer than 16 rows")
     demanded("tensor_cores", IN_PARTS, "--dim M=4096 --dim N=4096 --dim K=4096 --mapped", 4, "worked on in parts")
     demanded("vectorized", INOUT, "-D T=f32 --dim M=8 --dim N=4096", 4, "alignment")
+    # Short rows, of which many share a block: all that a thread has of one counts, also of those that are the same in all programs.
+    for n in (1, 2, 3, 4, 6, 8, 31, 64):
+        text = ROWS % ("@require(vectorized)", "    y[i, 0 +: N] = x[i, 0 +: N] * w[0 +: N] / sum(x[i, 0 +: N]);")
+        tkc("explain", file_of(text), "--in", f"x=randn(5,{n})", "--in", f"w=randn({n})")
+        if n == 1:
+            continue
+        found = explained(file_of(text.replace("w[0 +: N]", "sum(x[2 * iota(4), 0])")), "--in", f"x=randn(5,{n})", "--in", f"w=randn({n})", code=1)
+        missed = {(x["text"][:10], x["verdict"]) for x in found["notes"] if x["id"] == "access" and "index is one number" in x["text"]}
+        check(missed == {("'x' is rea", "missed")}, f"{n}: {missed}")
     # Strides of which nothing is known.
     error = tkc(file_of(ROWS % ("@require(vectorized)", COPY)), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
     check("the last stride is not known to be 1" in error, error)
