@@ -2,6 +2,8 @@
 // @require is judged. See require.h.
 #include "ptx/require.h"
 
+#include "lower/target.h"
+
 #include "ir/pass_util.h"
 
 #include <string.h>
@@ -22,8 +24,24 @@ typedef struct judge {
 
 // ---- Verdicts -----------------------------------------------------------------------------------
 
+// One access may be several ops, of which each is as the first: as those of a tile in parts.
+static bool is_said(const judge *j, tk_span at, tk_loc loc, const char *text) {
+    const tk_notes *notes = &j->m->notes;
+    for (uint32_t i = j->notes; i < notes->list.n; i++) {
+        const tk_note_rec *r = notes->list.at[i];
+        if (r->verdict == TK_NOTE_FAILED && r->loc == loc && r->span.file == at.file &&
+            r->span.begin == at.begin && strcmp(r->reason, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void lost(judge *j, tk_span at, tk_loc loc, const char *why) {
     tk_module *m = j->m;
+    if (is_said(j, at, loc, tk_format(m->notes.arena, "'%s' does not hold: %s", j->demand, why))) {
+        return;
+    }
     tk_diag *d = tk_error(j->diags, at, "require-failed", "'@require(%s)' does not hold: %s",
                           j->demand, why);
     for (tk_loc l = loc < m->locs.n ? m->locs.at[loc].from : 0; l && l < m->locs.n;
@@ -32,7 +50,8 @@ static void lost(judge *j, tk_span at, tk_loc loc, const char *why) {
     }
     tk_note(j->diags, d, j->at, "required here");
     tk_note_add(&m->notes, "require", "require", at, TK_NOTE_FAILED, "'%s' does not hold: %s",
-                j->demand, why);
+                j->demand, why)
+        ->loc = loc;
     j->failed = true;
 }
 
@@ -165,6 +184,13 @@ static void find_other(void *user, tk_op *op) {
 }
 
 static void tma(judge *j) {
+    const tk_target *t = tk_target_find(j->o->arch);
+    if (t && !t->bulk) {
+        lost(j, j->at, 0,
+             text(j, "%s has no tensor copies; GPUs have them from compute capability 9.0 on",
+                  t->name));
+        return;
+    }
     j->loads = 0;
     tk_func_walk((tk_func *)(uintptr_t)j->f, find_other, j);
     if (!j->loads) {

@@ -10,7 +10,8 @@
 //   no_bank_conflicts      no access of shared memory takes more wavefronts than its bytes need
 //   max_registers(n)       of a thread
 //   max_shared(n)          bytes of a block
-//   tensor_cores, async_copy, tma    no code is made with them yet: never hold
+//   tensor_cores           each dot is multiplied by mma or wgmma
+//   async_copy, tma        each load of a tile is made of asynchronous copies, of tensor copies
 #ifndef TK_PTX_REQUIRE_H
 #define TK_PTX_REQUIRE_H
 

@@ -412,7 +412,8 @@ DEMANDS = [
     ("async_copy", "    y[i, 0 +: N] = T(i);", F32, 2, "loads no tile"),
     ("tma", COPY, F32, 3, "only loops that load ahead, for a matrix unit or with 'pipeline', load by them"),
     ("tma", AHEAD, F32 + " --mapped", 0, ""),
-    ("tma", AHEAD, F32 + " --mapped --arch sm_80", 4, "by copies of its threads"),
+    ("tma", AHEAD, F32 + " --mapped --arch sm_80", 1, "sm_80 has no tensor copies"),
+    ("vectorized", "    let t =\n        x[i, 2 * iota(N)];\n    y[i, 0 +: N] = t / sum(t);", F32.replace("4096", "65536"), 4, "not known to count up"),
     ("async_copy", AHEAD, F32, 0, ""),
     ("tensor_cores", COPY, F32, 2, "no dot"),
     # Spoiled: strides.
@@ -502,6 +503,8 @@ def demanded(name, text, options, line, why):
         check([n["verdict"] for n in notes] == ["done"], f"{name}: {notes}")
         return
     check(all(n["verdict"] == "failed" for n in notes) and notes, f"{name}: {notes}")
+    said = [(n["line"], n["column"], n["text"]) for n in notes]
+    check(len(set(said)) == len(said), f"{name}: said twice: {said}")
     lines = [n["line"] for n in notes]
     check(line in lines, f"{name}: lost at {lines}, not {line}: {notes}")
     check(any(why in n["text"] for n in notes), f"{name}: {notes}")
