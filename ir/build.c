@@ -54,6 +54,21 @@ static void add_param(tk_bfn *f, const tk_var *v) {
     s->bound = true;
 }
 
+// Sizes at run time that have one name.
+static void same_sizes(tk_bfn *f, const tk_var *v) {
+    for (uint32_t d = 0; v->size && tk_build_is_passed(v) && d < v->type->rank; d++) {
+        const tk_var *of = v->size[d].var;
+        if (!of || !tk_build_is_passed(of) || v->type->dim[d] >= 0) {
+            continue;
+        }
+        const tk_irvalue *value = f->fn->value.at;
+        const uint32_t param = value[tk_build_slot(f, v)->cur].index,
+                       is = value[tk_build_slot(f, of)->cur].index;
+        const tk_same_size s = {{param, d}, tk_func_size(f->fn, is, v->size[d].axis)};
+        tk_vec_push(f->arena, &f->fn->sizes, s);
+    }
+}
+
 static void build_grid(tk_bfn *f) {
     const tk_program *p = f->b->p;
     if (p->ngrid == 0) {
@@ -104,6 +119,9 @@ static tk_func *build_function(tk_bmod *b, const tk_inst *inst, const char *name
     f.at = f.fn->body;
     for (uint32_t i = 0; i < inst->params.n; i++) {
         add_param(&f, inst->params.at[i]);
+    }
+    for (uint32_t i = 0; i < inst->params.n && inst->is_kernel; i++) {
+        same_sizes(&f, inst->params.at[i]);
     }
     for (uint32_t i = 0; i < inst->captures.n; i++) {
         add_param(&f, inst->captures.at[i]);

@@ -52,6 +52,16 @@ tk_vid tk_func_param(tk_func *f, const tk_type *type, const char *name) {
     return v;
 }
 
+tk_size_ref tk_func_size(const tk_func *f, uint32_t param, uint32_t axis) {
+    for (uint32_t i = 0; i < f->sizes.n; i++) {
+        const tk_same_size *s = &f->sizes.at[i];
+        if (s->of.param == param && s->of.axis == axis) {
+            return s->is;
+        }
+    }
+    return (tk_size_ref){param, axis};
+}
+
 tk_region *tk_region_new(tk_func *f, tk_op *owner) {
     tk_region *r = TK_NEW(f->module->arena, tk_region);
     r->func = f;

@@ -215,6 +215,14 @@ typedef struct tk_irvalue {
     const char *name;        // hint for printing; or NULL
 } tk_irvalue;
 
+typedef struct tk_size_ref { // of dimension `axis` of parameter `param`
+    uint32_t param, axis;
+} tk_size_ref;
+
+typedef struct tk_same_size {
+    tk_size_ref of, is; // `is` stands before `of`, and is the size of no other
+} tk_same_size;
+
 typedef struct tk_func {
     struct tk_module *module;
     const char *name;
@@ -222,6 +230,7 @@ typedef struct tk_func {
     bool is_kernel;
     TK_VEC(tk_irvalue) value; // value.at[0] is unused
     TK_VEC(tk_vid) params;
+    TK_VEC(tk_same_size) sizes; // kernel: those that are the same in each launch, by their names
     TK_VEC(const tk_type *) results;
     tk_region *body;
     tk_region *grid; // kernel; NULL: one program
@@ -252,6 +261,8 @@ typedef struct tk_module {
 tk_module *tk_module_new(tk_arena *arena, const tk_sources *sources);
 tk_func *tk_func_new(tk_module *m, const char *name, bool is_kernel); // with an empty body; no grid
 tk_vid tk_func_param(tk_func *f, const tk_type *type, const char *name);
+// The first size that is the same as this one in each launch.
+tk_size_ref tk_func_size(const tk_func *f, uint32_t param, uint32_t axis);
 tk_region *tk_region_new(tk_func *f, tk_op *owner);
 tk_vid tk_region_arg(tk_region *r, const tk_type *type, const char *name);
 tk_loc tk_loc_new(tk_module *m, tk_span span, tk_loc from);

@@ -262,6 +262,40 @@ bool tk_irp_region(tk_irparse *p, tk_region *r) {
     return good;
 }
 
+// %x[0]
+static bool size(tk_irparse *p, tk_size_ref *out) {
+    const tk_itoken name = p->tok;
+    const tk_vid v = name.kind == TK_IT_VALUE ? tk_irp_lookup(p, name.text) : 0;
+    int64_t axis;
+    if (!v) {
+        return tk_irp_unexpected(p, "a parameter");
+    }
+    tk_irp_next(p);
+    if (!tk_irp_expect(p, "[") || !tk_irp_int(p, &axis) || !tk_irp_expect(p, "]")) {
+        return false;
+    }
+    const bool none = axis < 0 || axis >= TK_MAX_TENSOR_RANK; // which the verifier says
+    *out = (tk_size_ref){p->f->value.at[v].index, none ? TK_MAX_TENSOR_RANK : (uint32_t)axis};
+    return true;
+}
+
+static bool sizes(tk_irparse *p) {
+    if (!tk_irp_accept(p, "sizes")) {
+        return true;
+    }
+    if (!tk_irp_expect(p, "(")) {
+        return false;
+    }
+    do {
+        tk_same_size s;
+        if (!size(p, &s.of) || !tk_irp_expect(p, "=") || !size(p, &s.is)) {
+            return false;
+        }
+        tk_vec_push(p->a, &p->f->sizes, s);
+    } while (tk_irp_accept(p, ","));
+    return tk_irp_expect(p, ")");
+}
+
 static bool results(tk_irparse *p) {
     if (!tk_irp_accept(p, "->")) {
         return true;
@@ -290,8 +324,8 @@ static bool function(tk_irparse *p) {
     p->f = tk_func_new(p->m, name, is_kernel);
     p->slot = NULL;
     p->nslot = p->room = p->depth = 0;
-    if (!tk_irp_typed_values(p, NULL) || !results(p) || !tk_irp_loc(p, begin, &p->f->loc) ||
-        !tk_irp_expect(p, "{")) {
+    if (!tk_irp_typed_values(p, NULL) || !sizes(p) || !results(p) ||
+        !tk_irp_loc(p, begin, &p->f->loc) || !tk_irp_expect(p, "{")) {
         return false;
     }
     if (tk_irp_accept(p, "grid")) {

@@ -102,6 +102,18 @@ static void typed_values(printer *p, uint32_t n, const tk_vid *v) {
     tk_buf_str(p->out, ")");
 }
 
+// sizes(%y[0] = %x[0])
+static void sizes(printer *p, const tk_func *f) {
+    for (uint32_t i = 0; i < f->sizes.n; i++) {
+        const tk_size_ref of = f->sizes.at[i].of, is = f->sizes.at[i].is;
+        tk_buf_str(p->out, i ? ", " : " sizes(");
+        value(p, f->params.at[of.param]);
+        tk_buf_fmt(p->out, "[%u] = ", of.axis);
+        value(p, f->params.at[is.param]);
+        tk_buf_fmt(p->out, "[%u]%s", is.axis, i + 1 == f->sizes.n ? ")" : "");
+    }
+}
+
 // ---- Places -------------------------------------------------------------------------------------
 
 static void span(printer *p, tk_span s) {
@@ -394,6 +406,7 @@ static void function(printer *p, const tk_func *f) {
     tk_buf_str(p->out, f->is_kernel ? "kernel @" : "func @");
     tk_text_name(p->out, f->name);
     typed_values(p, f->params.n, f->params.at);
+    sizes(p, f);
     for (uint32_t i = 0; i < f->results.n; i++) {
         tk_buf_str(p->out, i ? ", " : " -> ");
         tk_type_print(p->out, f->results.at[i]);

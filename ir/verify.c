@@ -258,6 +258,26 @@ static bool grid(tk_verifier *v, const tk_region *r) {
     return good;
 }
 
+static bool has_size(const tk_func *f, tk_size_ref s) {
+    const tk_type *t = s.param < f->params.n ? tk_value_type(f, f->params.at[s.param]) : NULL;
+    return t && t->kind == TK_T_TENSOR && s.axis < t->rank && t->dim[s.axis] == TK_DIM_DYN;
+}
+
+static bool sizes(tk_verifier *v, const tk_func *f) {
+    for (uint32_t i = 0; i < f->sizes.n; i++) {
+        const tk_size_ref of = f->sizes.at[i].of, is = f->sizes.at[i].is;
+        const tk_size_ref first = tk_func_size(f, is.param, is.axis);
+        const bool before = is.param < of.param || (is.param == of.param && is.axis < of.axis);
+        if (!tk_vneed(v, f->is_kernel && has_size(f, of) && has_size(f, is),
+                      "a size that is none at run time") ||
+            !tk_vneed(v, before && first.param == is.param && first.axis == is.axis,
+                      "a size is that of an earlier one, the first that is the same")) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool function(tk_verifier *v, const tk_func *f) {
     v->f = f;
     v->op = NULL;
@@ -272,6 +292,9 @@ static bool function(tk_verifier *v, const tk_func *f) {
         if (!define(v, f->params.at[i], NULL, NULL, i)) {
             return false;
         }
+    }
+    if (!sizes(v, f)) {
+        return false;
     }
     for (uint32_t i = 0; i < f->results.n; i++) {
         if (!value_type(v, f->results.at[i])) {

@@ -117,6 +117,10 @@ static bool tensor_dim(tk_checker *c, const tk_expr *e, tk_var *var, uint32_t ax
     const tk_binding *b = tk_scope_find(c->scope, e->u.name);
     const tk_entry *item = b ? NULL : tk_find_entry(c, c->scope->file, e->u.name);
     if (b && b->value.kind == TK_V_VALUE && b->value.x && b->value.x->kind == TK_X_DIM) {
+        if (!var->size) {
+            var->size = TK_NEW_ARRAY(c->arena, tk_var_size, TK_MAX_TENSOR_RANK);
+        }
+        var->size[axis] = (tk_var_size){b->value.x->u.dim.tensor, (uint32_t)b->value.x->u.dim.axis};
         *dim = known;
         return true;
     }

@@ -53,7 +53,14 @@ typedef struct tk_var {
     bool is_given;               // PARAM of a kernel: false for an optional one that is not given
     uint32_t index;              // PARAM: position; GRID: axis
     const struct tk_inst *owner; // PARAM: whose parameter
+    struct tk_var_size *size;    // PARAM, a tensor: one a dimension; NULL: all are its own
 } tk_var;
+
+// A dimension whose name is that of an earlier one, maybe of the same tensor: both have one size.
+typedef struct tk_var_size {
+    const tk_var *var; // NULL: its own
+    uint32_t axis;
+} tk_var_size;
 
 // ---- Expressions
 typedef enum { TK_ORDER_RELAXED, TK_ORDER_ACQUIRE, TK_ORDER_RELEASE, TK_ORDER_ACQ_REL } tk_order;

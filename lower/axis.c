@@ -33,7 +33,8 @@ tk_axis_value tk_axis_size(const tk_axis *x, uint32_t param, uint32_t axis) {
     }
     tk_axis_value v = tk_axis_top(&size);
     v.lo = 0;
-    tk_axis_add_bound(&v, (tk_axis_bound){param, axis, 1, 0});
+    const tk_size_ref first = tk_func_size(x->func, param, axis);
+    tk_axis_add_bound(&v, (tk_axis_bound){first.param, first.axis, 1, 0});
     if (axis + 1 == t->rank && x->facts && (x->facts[param] & TK_FACT_WHOLE)) {
         v.dim[0].div = (uint8_t)tk_axis_trailing(16 / (int64_t)tk_dtype_size(t->dtype));
     }
@@ -303,9 +304,10 @@ bool tk_axis_below(const tk_axis *x, const tk_axis_value *v, uint32_t param, uin
         return true;
     }
     unsigned grain = tk_axis_min(tk_axis_min(tk_axis_every(v), tk_axis_every(&size)), 40);
+    const tk_size_ref first = tk_func_size(x->func, param, axis);
     for (unsigned i = 0; i < v->nbound; i++) {
         const tk_axis_bound *b = &v->bound[i];
-        if (b->param != param || b->axis != axis) {
+        if (b->param != first.param || b->axis != first.axis) {
             continue;
         }
         // Both are multiples of the grain, and so is what is left between them.

@@ -37,7 +37,8 @@ typedef struct tk_axis_dim { // exponents of two
     uint8_t contig, same, div;
 } tk_axis_dim;
 
-typedef struct tk_axis_bound { // mul * x + add <= size of dimension `axis` of parameter `param`
+// mul * x + add <= size of dimension `axis` of parameter `param`, the first that has this size.
+typedef struct tk_axis_bound {
     uint32_t param, axis;
     int64_t mul, add; // mul > 0
 } tk_axis_bound;

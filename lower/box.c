@@ -136,8 +136,12 @@ const char *tk_boxes_why_not(const tk_axis *x, const tk_target *t, const tk_op *
     if (why) {
         return why;
     }
-    if (!x->facts || !(x->facts[b.map.param] & TK_FACT_MAP)) {
-        return "no tensor map is promised";
+    const tk_tensor_facts facts = x->facts ? x->facts[b.map.param] : 0;
+    if (!(facts & TK_FACT_MAP)) {
+        return !(facts & TK_FACT_UNIT)      ? "its last stride is not known to be 1"
+               : !(facts & TK_FACT_ALIGNED) ? "its rows are not known to begin at multiples of 16 "
+                                              "bytes"
+                                            : "no tensor map is promised";
     }
     const tk_layout l = tk_fetch_layout(x->func, op, log_warps);
     const tk_view_plan p = tk_view_plan_of(x, op, &l);

@@ -223,6 +223,13 @@ typedef struct asked {
     tk_view_axes axes;
 } asked;
 
+// Whether a `dim` is the tensor's size along d in each launch.
+static bool same_size(const tk_func *f, const tk_op *dim, tk_vid tensor, uint32_t d) {
+    const tk_size_ref a = tk_func_size(f, f->value.at[dim->opnd[0]].index, (uint32_t)dim->at.axis),
+                      b = tk_func_size(f, f->value.at[tensor].index, d);
+    return a.param == b.param && a.axis == b.axis;
+}
+
 // A size of the tensor, as the sum has it: a number, or a term that is one.
 static tk_sum size_in(const asked *q, uint32_t d, const tk_sum *in) {
     const tk_func *f = q->s->f;
@@ -230,7 +237,7 @@ static tk_sum size_in(const asked *q, uint32_t d, const tk_sum *in) {
     tk_sum size = {.known = n != TK_DIM_DYN, .dtype = in->dtype, .add = n, .axis = -1, .extent = 1};
     for (uint32_t i = 0; i < in->n && !size.known; i++) {
         const tk_op *of = tk_value_def(f, in->term[i]);
-        if (of && of->code == TK_OP_DIM && of->opnd[0] == q->op->opnd[0] && of->at.axis == (int)d) {
+        if (of && of->code == TK_OP_DIM && same_size(f, of, q->op->opnd[0], d)) {
             size = (tk_sum){.known = true, .dtype = in->dtype, .n = 1, .axis = -1, .extent = 1};
             size.term[0] = in->term[i];
             size.sign[0] = 1;

@@ -136,3 +136,18 @@ Test(axis, questions) {
     cr_expect(tk_axis_of(x, f->params.at[0]) == NULL);
     ir_close(e);
 }
+
+Test(axis, sizes_that_are_the_same) {
+    ir_env *e = ir_open();
+    tk_module *m = ir_good(
+        e, "module tile\n\nkernel @k(%x: in f32[?, ?], %y: out f32[?, ?]) sizes(%x[1] = %x[0], "
+           "%y[1] = %x[0]) {\n  grid {\n    %g = dim %y axis=1 : i32\n    yield %g\n  }\n"
+           "  %i = program_id axis=0 : i32\n  return\n}\n");
+    const tk_func *f = m->funcs.at[0];
+    const tk_axis *x = tk_axis_make(&e->arena, f, NULL);
+    const tk_axis_value *i = tk_axis_of(x, named(f, "i"));
+    cr_expect(tk_axis_below(x, i, 0, 0, 1) && tk_axis_below(x, i, 0, 1, 1) &&
+              tk_axis_below(x, i, 1, 1, 1));
+    cr_expect(!tk_axis_below(x, i, 1, 0, 1) && !tk_axis_below(x, i, 0, 0, 2));
+    ir_close(e);
+}

@@ -4,6 +4,7 @@
 #include "ir_env.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #define HEAD                                                                                       \
@@ -239,6 +240,26 @@ Test(ir_verify, functions) {
           "}\n"
           "  return\n}\n",
           "not in a grid", "grid");
+    static const struct {
+        const char *sizes, *why;
+    } wrong[] = {{"%y[0] = %x[1]", "none at run time"},
+                 {"%y[2] = %x[0]", "none at run time"},
+                 {"%y[9] = %x[0]", "none at run time"},
+                 {"%n[0] = %x[0]", "none at run time"},
+                 {"%x[0] = %y[0]", "an earlier one"},
+                 {"%y[0] = %y[0]", "an earlier one"},
+                 {"%y[0] = %x[0], %y[1] = %y[0]", "the first that is the same"}};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text,
+                       "module tile\nkernel @k(%%x: in f32[?, 8], %%y: out f32[?, ?], %%n: i32) "
+                       "sizes(%s) {\n  return\n}\n",
+                       wrong[i].sizes);
+        check(text, wrong[i].why, wrong[i].sizes);
+    }
+    check(
+        "module tile\nfunc @f(%x: in f32[?], %y: in f32[?]) sizes(%y[0] = %x[0]) {\n  return\n}\n",
+        "none at run time", "of a function");
 }
 
 // ---- What the text form cannot say --------------------------------------------------------------
