@@ -398,6 +398,10 @@ static bool module_attr(tk_irparse *p) {
         a->persistent = true;
         return true;
     }
+    if (tk_irp_accept(p, "tuned_stages")) {
+        a->stages_tuned = true;
+        return true;
+    }
     if (tk_irp_accept(p, "require")) {
         return tk_irp_expect(p, "=") && require(p);
     }

@@ -439,6 +439,7 @@ static void module_head(printer *p, const tk_module *m) {
     int_attr(p, "warps", a->warps, 0);
     int_attr(p, "stages", a->stages, 0);
     attr_place(p, a->stages, a->stages_span);
+    flag_attr(p, "tuned_stages", a->stages_tuned);
     int_attr(p, "cluster", a->cluster, 0);
     attr_place(p, a->cluster, a->cluster_span);
     flag_attr(p, "persistent", a->persistent);

@@ -296,16 +296,27 @@ static void tune_set(tk_checker *c, const tk_kernel_def *def, const tk_attr_arg 
     if (!x->list.n) {
         tk_err(c, x->span, "attribute-argument", "a set of '@tune' has at least one value");
     }
+    int64_t *seen = TK_NEW_ARRAY(c->arena, int64_t, x->list.n + 1);
     for (uint32_t i = 0; i < x->list.n; i++) {
         const char *what = tk_format(c->arena, "'%s'", name);
         int64_t n = warps    ? number(c, x->list.at[i], what, 1, BLOCK, true)
                     : stages ? number(c, x->list.at[i], what, 1, 8, false)
                              : number(c, x->list.at[i], what, INT32_MIN, INT32_MAX, false);
-        if (i == 0 && warps && !out->warps) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (seen[k] == n && n != 0) {
+                tk_diag *d = tk_err_diag(c, x->list.at[i]->span, "attribute-argument",
+                                         "%lld stands twice in the set of %s", (long long)n, what);
+                tk_note(c->diags, d, x->list.at[k]->span, "here");
+                break;
+            }
+        }
+        seen[i] = n;
+        if (i == 0 && warps && !out->warps && !other) {
             out->warps = n;
             out->warps_span = x->span;
         }
         if (i == 0 && stages && !out->stages) {
+            out->stages_tuned = true;
             out->stages = n;
             out->stages_span = x->span;
         }
@@ -525,6 +536,7 @@ void tk_check_kernel_attrs(tk_checker *c, const tk_kernel_def *def, tk_kernel_at
         }
         if (outer.stages) {
             out->stages = outer.stages;
+            out->stages_tuned = outer.stages_tuned;
             out->stages_span = outer.stages_span;
         }
     }

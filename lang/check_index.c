@@ -3,9 +3,12 @@
 #include "lang/check_core.h"
 
 static tk_value wrong_count(tk_checker *c, const tk_expr *e, const char *what, uint32_t got,
-                            unsigned rank, const char *unit) {
-    return tk_err(c, e->span, "index-count", "%s has %u %s%s, but %u %s written", what, rank, unit,
-                  rank == 1 ? "" : "s", got, got == 1 ? "entry is" : "entries are");
+                            unsigned rank, const char *unit, const char *help) {
+    tk_diag *d =
+        tk_err_diag(c, e->span, "index-count", "%s has %u %s%s, but %u %s written", what, rank,
+                    unit, rank == 1 ? "" : "s", got, got == 1 ? "entry is" : "entries are");
+    tk_help(c->diags, d, (tk_span){0}, "%s", help);
+    return tk_error_value(e->span);
 }
 
 // ---- Tiles ------------------------------------------------------------------------------------
@@ -50,7 +53,8 @@ static tk_value index_tile(tk_checker *c, const tk_expr *e, tk_value base) {
         return tk_error_value(e->span);
     }
     if (axes != base.type->rank) {
-        return wrong_count(c, e, "the tile", axes, base.type->rank, "axis given by ':'");
+        return wrong_count(c, e, "the tile", axes, base.type->rank, "axis given by ':'",
+                           "write ':' for each axis of the tile, 'newaxis' for each that is added");
     }
     if (rank > TK_MAX_RANK) {
         return tk_err(c, e->span, "bad-rank", "a tile has at most %d axes, not %u",
@@ -264,7 +268,9 @@ static tk_value index_tensor(tk_checker *c, const tk_expr *e, tk_value base) {
     }
     if (n != t->rank) {
         return wrong_count(c, e, tk_format(c->arena, "'%s'", base.var->name), n, t->rank,
-                           "dimension");
+                           "dimension",
+                           "write an entry for each dimension: a number for one place along it, "
+                           "'start +: length' for several");
     }
     if (!ok || !lifted_ok(c, e, view)) {
         return tk_error_value(e->span);

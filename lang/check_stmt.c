@@ -230,6 +230,27 @@ static bool may_write(tk_checker *c, const tk_stmt *s, const tk_value *view) {
     return true;
 }
 
+// Where the value has the view's elements, with axes of one element more.
+static void help_with_shape(tk_checker *c, tk_diag *d, const tk_expr *value, const tk_type *from,
+                            const tk_type *to) {
+    const char *text = tk_source_text(c, value->span);
+    unsigned k = 0;
+    for (unsigned i = 0; i < from->rank; i++) {
+        const bool same = k < to->rank && from->dim[i] == to->dim[k];
+        if (!same && from->dim[i] != 1) {
+            return;
+        }
+        k += same;
+    }
+    if (k == to->rank && to->rank > 0 && text) {
+        tk_help(c->diags, d, (tk_span){0}, "write 'reshape(%s, %s)'", text,
+                tk_shape_text(c->arena, to->rank, to->dim));
+    } else if (to->rank == 0) {
+        tk_help(c->diags, d, (tk_span){0},
+                "a reduction without 'axis' is of all elements, and gives a scalar");
+    }
+}
+
 static void store(tk_checker *c, const tk_stmt *s, tk_value view, tk_value v) {
     const tk_type *t = view.type;
     v = tk_coerce(c, v, t->dtype, tk_format(c->arena, "value for '%s'", view.view->tensor->name));
@@ -240,10 +261,11 @@ static void store(tk_checker *c, const tk_stmt *s, tk_value view, tk_value v) {
     int64_t dim[TK_MAX_RANK];
     if (v.type->rank > t->rank || !tk_broadcast(t, v.type, &rank, dim) ||
         !tk_shape_fits(t, tk_type_with_shape(c->arena, t, rank, dim))) {
-        tk_err(c, s->u.assign.value->span, "shape-mismatch",
-               "a value of shape %s does not broadcast to the view of shape %s",
-               tk_shape_text(c->arena, v.type->rank, v.type->dim),
-               tk_shape_text(c->arena, t->rank, t->dim));
+        tk_diag *d = tk_err_diag(c, s->u.assign.value->span, "shape-mismatch",
+                                 "a value of shape %s does not broadcast to the view of shape %s",
+                                 tk_shape_text(c->arena, v.type->rank, v.type->dim),
+                                 tk_shape_text(c->arena, t->rank, t->dim));
+        help_with_shape(c, d, s->u.assign.value, v.type, t);
         return;
     }
     if (v.varying && !view.varying) {

@@ -231,6 +231,7 @@ typedef struct tk_kernel_attrs {
     bool persistent;
     int64_t producers, consumers;
     // Where they are written.
+    bool stages_tuned; // `stages` is the first number of a set of @tune
     tk_span warps_span, stages_span, cluster_span, specialize_span, tune_span;
     TK_VEC(const char *) tuned;   // what @tune has a set of, and
     TK_VEC(int64_t) tuned_value;  // of a kernel with bound parameters, what is taken

@@ -244,8 +244,9 @@ static void deeper(job *j, const tk_op *owner, const char *why) {
     const bool parts = owner->code == TK_OP_FOR && tk_is_of_parts(owner);
     why = why                       ? why
           : owner->code == TK_OP_IF ? "it stands in a branch that may not be taken"
-          : parts                   ? "its tile is so large that it is worked on in parts"
-                                    : NULL;
+          : parts ? "it is used with a tile so large that it is worked on in parts; "
+                    "choose a smaller tile"
+                  : NULL;
     for (uint32_t i = 0; i < owner->nreg && why; i++) {
         for (const tk_op *op = owner->reg[i]->first; op; op = op->next) {
             const char *through = NULL;
@@ -372,15 +373,34 @@ static void find_stored(void *user, tk_op *op) {
     }
 }
 
+// Of `pipeline(n)`, with how many iterations there would be room for.
+static const char *too_many(const job *j) {
+    const uint64_t all = j->s->c->target->shared_max, one = slot_bytes(j);
+    const uint64_t beside = through_bytes(j) + staying_bytes(j) + TK_PLACED_ALIGN;
+    const uint64_t room = one && beside < all ? (all - beside) / one : 0;
+    return tk_format(j->s->c->diags->arena,
+                     "its tiles are too many for shared memory: those of an iteration are %llu "
+                     "bytes, and %llu are there, enough for %llu%s",
+                     (unsigned long long)one, (unsigned long long)all, (unsigned long long)room,
+                     room > 1 ? "" : "; choose smaller tiles");
+}
+
+// What says how many stages there are.
+static const char *stages_text(const tk_pass_ctx *c) {
+    const tk_kernel_attrs *at = &c->m->attrs;
+    return at->stages_tuned
+               ? tk_format(c->diags->arena, "tune(stages in {%lld, ...})", (long long)at->stages)
+               : tk_format(c->diags->arena, "stages(%lld)", (long long)at->stages);
+}
+
 // `@stages` of a loop that has loads.
 static bool enough_for_stages(const job *j) {
     tk_pass_ctx *c = j->s->c;
     if (!j->staged || enough_memory(j)) {
         return true;
     }
-    const char *attr = tk_format(c->diags->arena, "stages(%lld)", (long long)j->slots);
     tk_diag *d = tk_gpu_refuse_attr(
-        c->diags, c->target, c->m->attrs.stages_span, attr,
+        c->diags, c->target, c->m->attrs.stages_span, stages_text(c),
         tk_format(c->diags->arena,
                   "the tiles of an iteration are %llu bytes, and there are %u of shared memory",
                   (unsigned long long)slot_bytes(j), c->target->shared_max));
@@ -692,9 +712,7 @@ static const char *loads_of(job *j) {
         }
         return NULL;
     }
-    return !j->found           ? "the loop loads no tiles"
-           : !enough_memory(j) ? "its tiles are too many for shared memory"
-                               : NULL;
+    return !j->found ? "the loop loads no tiles" : !enough_memory(j) ? too_many(j) : NULL;
 }
 
 // By rule streams do not run ahead. A block waits for its tiles while others of its multiprocessor
@@ -751,8 +769,7 @@ static void judge_stages(const ringer *s) {
         return;
     }
     tk_diag *d = tk_gpu_refuse_attr(
-        c->diags, c->target, at->stages_span,
-        tk_format(c->diags->arena, "stages(%lld)", (long long)at->stages),
+        c->diags, c->target, at->stages_span, stages_text(c),
         s->why ? s->why : "there is no loop without 'pipeline' that loads tiles");
     if (s->why) {
         tk_note(c->diags, d, tk_loc_span(c->m, s->why_at->loc), "here");

@@ -241,7 +241,8 @@ static const char *unit_words(const tk_recorder *r, const tk_op *op, const char 
     case TK_UNIT_WGMMA:
         return tk_format(a, "%s%s by wgmma, four warps together", t, as);
     case TK_UNIT_MMA:
-        return tk_format(a, "%s%s by mma.sync%s%s", t, as, why ? ", not wgmma: " : "",
+        return tk_format(a, "%s%s by mma.sync%s%s%s%s", t, as, why ? ", not " : "",
+                         why && r->o->target->unit ? r->o->target->unit : "", why ? ": " : "",
                          why ? why : "");
     case TK_UNIT_FMA:
         break;

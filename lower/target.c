@@ -10,13 +10,17 @@ enum { KB = 1024, THREADS_MAX = 1024 };
 
 // In rising order of compute capability; of two with the same, the one with more features last.
 static const tk_target targets[] = {
-    {"sm_80", 80, "+ptx71", 163 * KB, THREADS_MAX, 2048, 32, false, false, false, false, 1024},
-    {"sm_86", 86, "+ptx71", 99 * KB, THREADS_MAX, 1536, 16, false, false, false, false, 512},
-    {"sm_89", 89, "+ptx78", 99 * KB, THREADS_MAX, 1536, 24, false, false, false, false, 512},
-    {"sm_90", 90, "+ptx78", 227 * KB, THREADS_MAX, 2048, 32, true, false, false, true, 2048},
-    {"sm_90a", 90, "+ptx80", 227 * KB, THREADS_MAX, 2048, 32, true, true, true, true, 2048},
-    {"sm_100", 100, "+ptx86", 227 * KB, THREADS_MAX, 2048, 32, true, false, true, true, 4096},
-    {"sm_120", 120, "+ptx87", 99 * KB, THREADS_MAX, 1536, 24, true, false, true, true, 256},
+    {"sm_80", 80, "+ptx71", 163 * KB, THREADS_MAX, 2048, 32, false, false, false, false, 1024,
+     NULL},
+    {"sm_86", 86, "+ptx71", 99 * KB, THREADS_MAX, 1536, 16, false, false, false, false, 512, NULL},
+    {"sm_89", 89, "+ptx78", 99 * KB, THREADS_MAX, 1536, 24, false, false, false, false, 512, NULL},
+    {"sm_90", 90, "+ptx78", 227 * KB, THREADS_MAX, 2048, 32, true, false, false, true, 2048,
+     "wgmma"},
+    {"sm_90a", 90, "+ptx80", 227 * KB, THREADS_MAX, 2048, 32, true, true, true, true, 2048,
+     "wgmma"},
+    {"sm_100", 100, "+ptx86", 227 * KB, THREADS_MAX, 2048, 32, true, false, true, true, 4096,
+     "tcgen05"},
+    {"sm_120", 120, "+ptx87", 99 * KB, THREADS_MAX, 1536, 24, true, false, true, true, 256, NULL},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 

@@ -19,6 +19,7 @@ typedef struct tk_target {
     bool bulk;                                // bulk copies, which count their bytes
     bool clusters;                            // of blocks that reach each other's shared memory
     unsigned matrix; // products of f16 with their sums in f32 that its tensor cores make in a cycle
+    const char *unit; // of the GPU, that multiplies faster than mma.sync does; NULL: none
 } tk_target;
 
 const tk_target *tk_target_find(const char *name); // NULL

@@ -56,6 +56,9 @@ tk_dot_unit_choice tk_dot_unit_of(const tk_target *target, const tk_func *f, con
     const char *why = NULL;
     if (by_mma(target, f, op, &why)) {
         c.unit = TK_UNIT_MMA;
+        if (target->unit && !target->wgmma && wgmma_has(f, op)) {
+            c.why = target->cc == 90 ? "only code for sm_90a has it" : "no code is made for it yet";
+        }
         return c;
     }
     c.why = why;

@@ -327,6 +327,17 @@ static const char *help_for(const tk_parser *p, names e, const tk_token *t,
                : NULL;
 }
 
+// Where the set that ends at token i begins, as that of '@tune(BM in {64, 128})'; i: it is none.
+static uint32_t set_begin(const tk_parser *p, uint32_t i) {
+    uint32_t at = i;
+    do {
+        at--;
+    } while (at > 0 && p->tokens.at[at].kind != TOK_LBRACE && p->tokens.at[at].kind != TOK_RBRACE);
+    const bool set =
+        at > 0 && p->tokens.at[at].kind == TOK_LBRACE && p->tokens.at[at - 1].kind == TOK_IN;
+    return set ? at : i;
+}
+
 // The bracket that is open at token i within its statement, or NULL.
 static const tk_token *open_bracket(const tk_parser *p, uint32_t i, bool paren) {
     uint32_t depth = 0;
@@ -339,6 +350,8 @@ static const tk_token *open_bracket(const tk_parser *p, uint32_t i, bool paren) 
                 return (t->kind == TOK_LPAREN) == paren ? t : NULL;
             }
             depth--;
+        } else if (i > 0 && t->kind == TOK_RBRACE && set_begin(p, i) < i) {
+            i = set_begin(p, i);
         } else if (t->kind == TOK_SEMI || t->kind == TOK_LBRACE || t->kind == TOK_RBRACE) {
             return NULL;
         }
@@ -351,6 +364,9 @@ static bool lacks_semicolon(const tk_parser *p, names e, const tk_token *t) {
         return false;
     }
     const tk_token *before = t - 1;
+    if (open_bracket(p, p->now, true) || open_bracket(p, p->now, false)) {
+        return false; // that comes first
+    }
     bool ends = tk_ends_operand(before->kind) || before->kind == TOK_BREAK ||
                 before->kind == TOK_CONTINUE || before->kind == TOK_RETURN ||
                 before->kind == TOK_RBRACE;

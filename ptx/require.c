@@ -2,7 +2,9 @@
 // @require is judged. See require.h.
 #include "ptx/require.h"
 
+#include "lower/facts.h"
 #include "lower/target.h"
+#include "lower/view_plan.h"
 
 #include "ir/pass_util.h"
 
@@ -99,11 +101,41 @@ static const char *text(const judge *j, const char *fmt, ...) {
 
 // ---- By the passes' notes -----------------------------------------------------------------------
 
+typedef struct accessed {
+    const judge *j;
+    tk_loc loc;
+    bool open;
+} accessed;
+
+static void find_open(void *user, tk_op *op) {
+    accessed *a = user;
+    const judge *j = a->j;
+    if (op->loc == a->loc && (op->code == TK_OP_FETCH || tk_op_is_access(op))) {
+        const uint32_t param = j->f->value.at[op->opnd[0]].index;
+        const unsigned rank = tk_value_type(j->f, op->opnd[0])->rank;
+        const int64_t *size = j->o->size ? j->o->size + param * TK_MAX_TENSOR_RANK : NULL;
+        const bool promised = j->o->facts && j->o->facts[param] & TK_FACT_ALIGNED;
+        a->open = a->open || (!promised && (!size || size[rank - 1] < 0));
+    }
+}
+
+// Code that is made before its tensors are known has nothing but promises to go by.
+static const char *unpromised(const judge *j, const tk_note_rec *r) {
+    accessed a = {.j = j, .loc = r->loc};
+    if (j->o->judge == TK_JUDGE_REFUSES) {
+        tk_func_walk((tk_func *)(uintptr_t)j->f, find_open, &a);
+    }
+    return a.open
+               ? "; this is code for tensors of which that is not promised, as '--contiguous' or "
+                 "'--whole-rows' does"
+               : "";
+}
+
 static void vectorized(judge *j) {
     for (uint32_t i = 0; i < j->notes; i++) {
         const tk_note_rec *r = j->m->notes.list.at[i];
         if (has_id(r, "access") && r->verdict == TK_NOTE_MISSED) {
-            lost_by_note(j, r, r->reason);
+            lost_by_note(j, r, text(j, "%s%s", r->reason, unpromised(j, r)));
         }
     }
 }
@@ -187,7 +219,9 @@ static void tma(judge *j) {
     const tk_target *t = tk_target_find(j->o->arch);
     if (t && !t->bulk) {
         lost(j, j->at, 0,
-             text(j, "%s has no tensor copies; GPUs have them from compute capability 9.0 on",
+             text(j,
+                  "%s has no tensor copies; sm_90a has them, and all from compute capability 10.0 "
+                  "on",
                   t->name));
         return;
     }
