@@ -42,6 +42,10 @@ typedef struct tk_view_count {
 } tk_view_count;
 tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
                             const tk_target *target);
+// Whether what it counts is the same for all that are inside of the tensor and begin at the same
+// place in a sector, and this is such a one: then where it begins, in bytes.
+bool tk_count_alike(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                    uint64_t *at);
 // Where its first element is, from the beginning of its tensor, in bytes. False: not known.
 bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
                     uint64_t *at);

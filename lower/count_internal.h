@@ -20,6 +20,7 @@ typedef struct tk_counted {
     int64_t size[TK_MAX_TENSOR_RANK];    // -1: not known
     int64_t start[TK_MAX_TENSOR_RANK];   // but of tiles of indices
     tk_vid mask;
+    uint32_t lane_part[32];            // of an element's number; the rest is the same in all lanes
     uint32_t lane_copies, warp_copies; // only a thread without these bits owns its elements
     bool all;                          // but all that hold one access it
     tk_view_count out;

@@ -120,8 +120,9 @@ static void fill(view *v, uint32_t reg, uint32_t warp, group *g) {
     const unsigned n = v->p->vec;
     *g = (group){.at_once = UINT32_MAX};
     for (unsigned i = 0; i < n; i++) {
+        const uint32_t first = v->l ? tk_layout_eval(v->l, reg + i, 0, warp) : 0;
         for (uint32_t lane = 0; lane < LANES; lane++) {
-            const uint32_t e = v->l ? tk_layout_eval(v->l, reg + i, lane, warp) : 0;
+            const uint32_t e = first ^ v->lane_part[lane];
             const bool owned = !(lane & v->lane_copies) && !(warp & v->warp_copies);
             const bool in = (owned || v->all) && accessed(v, e, &g->at[i][lane]);
             g->in[i] |= (uint32_t)in << lane;
@@ -238,6 +239,18 @@ static bool is_whole(view *v, uint64_t end) {
     return most / PIECE * PIECE + 2 * PIECE <= end;
 }
 
+// Tensor copies are no requests. They bring all of a box that is inside, of whole ranges alone.
+static void count_boxes(view *v) {
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < v->rank; d++) {
+        const int64_t n = v->op->at.index[d] > 0 ? v->op->at.index[d] : 1, from = v->start[d];
+        const int64_t to = v->size[d] < 0 || from + n < v->size[d] ? from + n : v->size[d];
+        const int64_t begin = from < 0 ? 0 : from;
+        elements *= to > begin ? (uint64_t)(to - begin) : 0;
+    }
+    v->out.bytes = elements * v->bytes;
+}
+
 static void enumerate(view *v) {
     const uint32_t regs = v->l ? 1U << v->l->regs : 1;
     const uint32_t warps = (uint32_t)v->s->f->module->attrs.warps;
@@ -245,9 +258,7 @@ static void enumerate(view *v) {
         for (uint32_t r = 0; r < regs; r += v->p->vec) {
             group g;
             fill(v, r, w, &g);
-            if (v->op->at.how == TK_HOW_TENSOR) {
-                continue; // no requests
-            } else if (v->op->code == TK_OP_FETCH) {
+            if (v->op->code == TK_OP_FETCH) {
                 count_fetch(v, &g, r, w);
             } else {
                 count_group(v, &g);
@@ -280,6 +291,9 @@ static view view_of(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_vi
     starts(&v);
     find_mask(&v);
     find_owners(&v);
+    for (uint32_t lane = 0; v.l && lane < LANES; lane++) {
+        v.lane_part[lane] = tk_layout_eval(v.l, 0, lane, 0);
+    }
     return v;
 }
 
@@ -350,6 +364,8 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
         tk_count_staged(&v);
     } else if (op->code == TK_OP_FETCH && op->at.how == TK_HOW_REGISTERS) {
         enumerate_registers(&v);
+    } else if (op->at.how == TK_HOW_TENSOR) {
+        count_boxes(&v);
     } else {
         enumerate(&v);
     }
@@ -364,6 +380,21 @@ tk_view_count tk_count_view(tk_sample *s, const tk_axis *x, const tk_op *op, con
                                                    : 0;
     }
     return v.out;
+}
+
+bool tk_count_alike(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,
+                    uint64_t *at) {
+    view v = view_of(s, x, op, p);
+    int64_t corner[2][TK_MAX_TENSOR_RANK];
+    bool alike = !v.mask && !v.out.unknown && !op->at.staged && op->at.how != TK_HOW_REGISTERS;
+    corners(&v, corner);
+    *at = 0;
+    for (uint32_t d = 0; d < v.rank; d++) {
+        *at += (uint64_t)corner[0][d] * v.stride[d];
+        alike = alike && op->at.index[d] != -1 && corner[0][d] >= 0 && corner[1][d] >= 0 &&
+                corner[0][d] < v.size[d] && corner[1][d] < v.size[d]; // no size: not alike
+    }
+    return alike;
 }
 
 bool tk_count_begin(tk_sample *s, const tk_axis *x, const tk_op *op, const tk_view_plan *p,

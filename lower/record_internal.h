@@ -5,6 +5,7 @@
 
 #include "ir/matrix.h"
 #include "lower/cost.h"
+#include "lower/count.h"
 #include "lower/record.h"
 #include "lower/sample.h"
 
@@ -30,7 +31,12 @@ typedef struct tk_recorder {
         int64_t longest;      // if it steers: its iterations, at most
     } loop[TK_SAMPLE_LOOPS];  // the loops that they are in, the outermost first
     uint32_t nloop;           // of which the first TK_SAMPLE_LOOPS are here
-    const char *branch;       // when the ops at hand run; NULL: always. Else they are in no sum
+    struct {
+        const tk_op *op; // an access that was counted where it was all inside; NULL: none
+        uint64_t at;     // its place in a sector
+        tk_view_count count;
+    } counted;
+    const char *branch; // when the ops at hand run; NULL: always. Else they are in no sum
     tk_moved *moved;
     double programs;                 // of the launch; -1: not known
     double flops, flops64, products; // products: those of matrices, among flops or flops64
