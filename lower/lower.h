@@ -100,6 +100,8 @@ tk_diag *tk_gpu_refuse_attr(tk_diags *diags, const tk_target *t, tk_span at, con
 // Warps for a function whose author wrote none: by the elements of its largest tile, 1 to 16
 // (warps.c).
 unsigned tk_default_warps(const tk_func *f);
+// Of the warps that are said or, where none are, of those: the exponent.
+unsigned tk_log_warps(const tk_func *f);
 
 // Whether it loads what all programs read, as weights, and none writes: that comes from the caches.
 bool tk_is_common_load(const tk_func *f, const tk_op *op);

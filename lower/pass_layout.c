@@ -623,9 +623,7 @@ void tk_pass_layout(tk_pass_ctx *c) {
         if (m->attrs.warps <= 0) {
             m->attrs.warps = tk_default_warps(s.f);
         }
-        while ((int64_t)1 << s.log_warps < m->attrs.warps) {
-            s.log_warps++;
-        }
+        s.log_warps = tk_log_warps(s.f);
         s.shapes = (tk_shapes){.c = c, .f = s.f, .a = m->arena, .log_warps = s.log_warps};
         s.rows = tk_products_in_rows(s.f);
         tk_func_walk(s.f, see_product, &s);

@@ -127,21 +127,6 @@ static bool stays(const stayer *s, const tk_op *load) {
 
 // ---- Making -------------------------------------------------------------------------------------
 
-static bool uses(const tk_op *op, const tk_vid *v, uint32_t n) {
-    bool any = false;
-    for (uint32_t i = 0; i < op->nopnd; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            any = any || op->opnd[i] == v[k];
-        }
-    }
-    for (uint32_t i = 0; i < op->nreg && !any; i++) {
-        for (const tk_op *x = op->reg[i]->first; x && !any; x = x->next) {
-            any = uses(x, v, n);
-        }
-    }
-    return any;
-}
-
 static void rename_in(void *user, tk_op *op) { tk_vmap_operands(user, op); }
 
 static void stay(stayer *s, tk_op *load) {
@@ -171,7 +156,7 @@ static void stay(stayer *s, tk_op *load) {
     tk_op *last = load;
     for (tk_op *op = load->next; op; op = op->next) {
         tk_op_walk(op, rename_in, &map);
-        if (uses(op, tile.at, tile.n)) {
+        if (tk_op_uses_any(op, tile.at, tile.n)) {
             last = op;
             if (op->code == TK_OP_PERMUTE) {
                 tk_vec_push(s->c->scratch, &tile, op->res[0]);
@@ -212,10 +197,7 @@ void tk_pass_operand(tk_pass_ctx *c) {
             continue;
         }
         stayer s = {.c = c, .f = f, .x = tk_axis_make(c->scratch, f, c->facts)};
-        const int64_t warps = c->m->attrs.warps > 0 ? c->m->attrs.warps : tk_default_warps(f);
-        while ((int64_t)1 << s.log_warps < warps) {
-            s.log_warps++;
-        }
+        s.log_warps = tk_log_warps(f);
         function(&s);
     }
 }

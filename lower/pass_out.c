@@ -131,9 +131,7 @@ void tk_pass_out(tk_pass_ctx *c) {
         tk_func *f = c->m->funcs.at[i];
         if (f->is_kernel) {
             sender s = {.c = c, .f = f, .x = tk_axis_make(c->scratch, f, c->facts)};
-            while (1U << s.log_warps < (unsigned)c->m->attrs.warps) {
-                s.log_warps++;
-            }
+            s.log_warps = tk_log_warps(f);
             tk_func_walk(f, see_product, &s);
             tk_func_walk(f, judge, &s);
         }

@@ -179,10 +179,7 @@ void tk_pass_turn(tk_pass_ctx *c) {
             continue;
         }
         turner s = {.c = c, .f = f, .x = tk_axis_make(c->scratch, f, c->facts)};
-        const int64_t warps = c->m->attrs.warps > 0 ? c->m->attrs.warps : tk_default_warps(f);
-        while ((int64_t)1 << s.log_warps < warps) {
-            s.log_warps++;
-        }
+        s.log_warps = tk_log_warps(f);
         tk_func_walk(f, find, &s);
     }
 }

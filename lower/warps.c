@@ -98,3 +98,12 @@ unsigned tk_default_warps(const tk_func *f) {
     }
     return warps;
 }
+
+unsigned tk_log_warps(const tk_func *f) {
+    const int64_t said = f->module->attrs.warps, warps = said > 0 ? said : tk_default_warps(f);
+    unsigned n = 0;
+    while ((int64_t)1 << n < warps) {
+        n++;
+    }
+    return n;
+}
