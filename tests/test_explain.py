@@ -558,6 +558,40 @@ def uneven():
         check(abs(said - 20000.5) < 20 and "some" in note["words"]["counted"], f"{note}")
 
 
+# What is used with a tile that is worked on in parts is said to be so, not to be large itself.
+PIPED = """kernel piped(x: in f32[M, N], w: in f32[N], y: out f32[M, N]) grid (i in cdiv(M, 256)) {
+    for j in 0 .. N step 256 pipeline(2) { y[i * 256 +: 256, j +: 256] = x[i * 256 +: 256, j +: 256] * w[j +: 256][newaxis, :]; }
+}
+"""
+
+
+def reasons():
+    error = tkc(file_of(PIPED), "--arch", "sm_90a", "--emit=ptx", code=1)[1]
+    check("'pipeline(2)' cannot be kept" in error and "it is used with a tile so large" in error and "its tile is so large" not in error, error)
+    text = PIPED.replace("256", "64").replace("j +: 64", "j +: 128").replace("step 64 pipeline(2)", "step 128 pipeline(8)")
+    error = tkc(file_of(text), "--arch", "sm_90a", "--emit=ptx", "--whole-rows", code=1)[1]
+    check("those of an iteration are 33792 bytes, and 232448 are there, enough for 6" in error, error)
+    # Code for tensors of which nothing is promised, by what would help; not where the tensor is known.
+    text = ROWS % ("@require(vectorized)", COPY)
+    error = tkc(file_of(text), "--arch", "sm_90a", *F32.split(), "--emit=ptx", code=1)[1]
+    check("as '--contiguous' or '--whole-rows' does" in error, error)
+    tkc(file_of(text), "--arch", "sm_90a", *F32.split(), "--whole-rows", "--emit=ptx")
+    text = text.replace("x[i, 0 +: N]", "reshape(x[0 +: 4, 3 +: 1], [4])").replace("y[i, 0 +: N]", "y[i, 0 +: 4]")
+    notes = explained(file_of(text), "--in", "x=randn(4,30)", "--in", "w=randn(30)", code=1)["notes"]
+    check(not any("--whole-rows" in x["text"] for x in notes), f"{notes}")
+    # Why no tensor copies: rows of 300 bytes.
+    notes = explained("std/matmul.tk", "--kernel", "matmul", "--in", "a=randn(256,150):bf16", "--in", "b=randn(150,256):bf16", "--arch", "sm_90a")["notes"]
+    (ahead,) = [x["text"] for x in notes if x["id"] == "ahead" and "'a' is" in x["text"]]
+    check("its rows are not known to begin at multiples of 16 bytes" in ahead and "map" not in ahead, ahead)
+    # Each target says which faster unit of the GPU is not used, and why; f64 has none.
+    for arch, unit in (("sm_80", ""), ("sm_89", ""), ("sm_90", "wgmma"), ("sm_90a", None), ("sm_100", "tcgen05"), ("sm_120", "")):
+        for dtype in ("bf16", "f64"):
+            notes = explained("std/matmul.tk", "--kernel", "matmul", "--in", f"a=randn(256,256):{dtype}", "--in", f"b=randn(256,256):{dtype}", "--arch", arch)["notes"]
+            (product,) = [x for x in notes if x["id"] == "product"]
+            slower = unit and dtype == "bf16"
+            check(product["verdict"] == ("missed" if slower else "done") and (f"not {unit}:" in product["text"]) == bool(slower), f"{arch} {dtype}: {product}")
+
+
 def demands():
     for name, body, options, line, why in DEMANDS:
         if assembler() or name != "no_spills" and not name.startswith("max_registers"):
@@ -777,6 +811,7 @@ if __name__ == "__main__":
     shipped()
     uneven()
     demands()
+    reasons()
     predictions()
     aliases()
     goldens("--bless" in sys.argv)
