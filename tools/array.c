@@ -178,9 +178,12 @@ static bool parse_sizes(tool *t, array *a, const generator *g, const char *s) {
     size_t n;
     while (next_argument(&s, &at, &n)) {
         integer v;
-        if (!integer_parse(at, n, &v) || v.negative || v.magnitude > INT32_MAX) {
+        const bool number = integer_parse(at, n, &v) && !v.negative;
+        if (!number || v.magnitude > INT32_MAX) {
+            const char *form = tool_format(t, "the form is %s", g->form);
             return wrong(t, a,
-                         tool_format(t, "'%.*s' is no size; the form is %s", (int)n, at, g->form));
+                         tool_format(t, "'%.*s' is no size; %s", (int)n, at,
+                                     number ? "the greatest is 2147483647" : form));
         }
         if (a->tensor.rank == TKC_MAX_RANK) {
             return wrong(t, a, tool_format(t, "more than %d sizes", TKC_MAX_RANK));

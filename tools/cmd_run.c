@@ -203,6 +203,10 @@ static void run(tool *t, void *settings) {
         tool_usage(t, "option --threads takes 0 (as many as the machine has processors) to 4096");
         return;
     }
+    if (!s->x.n && (s->x.has_rtol || s->x.has_atol)) {
+        tool_usage(t, "%s goes with --expect", s->x.has_rtol ? "--rtol" : "--atol");
+        return;
+    }
     // An optional output is there if the command line asks for it.
     s->k.wanted.at = TOOL_NEW(t, const char *, s->out.n + s->x.n + 1);
     for (size_t i = 0; i < s->out.n; i++) {
