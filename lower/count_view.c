@@ -243,7 +243,8 @@ static bool is_whole(view *v, uint64_t end) {
 static void count_boxes(view *v) {
     uint64_t elements = 1;
     for (uint32_t d = 0; d < v->rank; d++) {
-        const int64_t n = v->op->at.index[d] > 0 ? v->op->at.index[d] : 1, from = v->start[d];
+        const int64_t n = v->op->at.index[d] > 0 ? v->op->at.index[d] : 1, at = v->start[d];
+        const int64_t from = at > INT32_MAX ? INT32_MAX : at < -n ? -n : at; // no size is greater
         const int64_t to = v->size[d] < 0 || from + n < v->size[d] ? from + n : v->size[d];
         const int64_t begin = from < 0 ? 0 : from;
         elements *= to > begin ? (uint64_t)(to - begin) : 0;
