@@ -77,6 +77,8 @@ BARRIERS = {
     ("transpose_matrix", "-D T=f32"): 1,
     ("cumsum_rows", "-D T=f32 --dim N=1000"): 3,
 }
+# kernel, options, GPU: bytes that are spilled, at most. Its 512 threads have 128 registers at most, and tensors any strides.
+SPILLED = {("layernorm", "-D T=f16 -D W=f32 --dim N=20000", "sm_86"): 8}
 VECTOR_LOAD = re.compile(r"ld\.global\S*\.v[248]\.")
 VECTOR_COPY = re.compile(r"cp\.async\.cg\.shared\.global \[[^\]]*\], \[[^\]]*\], 16|cp\.async\.bulk\.tensor")
 VECTOR_STORE = re.compile(r"st\.global\S*\.v[248]\.")
@@ -121,7 +123,9 @@ def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
     exact = exact.replace("mul.rn.ftz.f32", "") if HARDWARE_EXP in marks else exact
     check(not INEXACT.search(exact), f"{name}: approximate or flushing operations that nobody asked for")
     if NO_FMA in marks:
-        check("fma.rn" not in ptx, f"{name}: fused multiply-add that nobody wrote")
+        # A quotient of few divisors is four of them (ptx/llvm_divide.c), beside a division.
+        written = 4 * ptx.count("div.rn.f32") if "rcp.rn.f32" in ptx else 0
+        check(ptx.count("fma.rn") == written, f"{name}: fused multiply-add that nobody wrote")
     if REDUCES in marks:
         check("bar" in ptx and "shfl.sync" in ptx, f"{name}: a reduction without barrier or shuffle")
     if not contiguous:
@@ -131,7 +135,7 @@ def check_ptx(name, ptx, file, kernel, target, contiguous, marks):
         check(VECTORS not in marks or VECTOR_STORE.search(ptx), f"{name}: no vector stores")
 
 
-def check_resources(name, notes, marks):
+def check_resources(name, notes, marks, spilled=0):
     line = next((x for x in notes.splitlines() if x.endswith("[resources]")), None)
     check(line, f"{name}: no note of resources")
     number = {key: int(value) for key, value in re.findall(r"[(,] ?([A-Za-z ]+) (\d+)(?=[,)])", line or "")}
@@ -139,7 +143,7 @@ def check_resources(name, notes, marks):
     ahead = "is loaded ahead through shared memory" in notes  # by copies, which are no LDG
     check((number.get("LDG", 0) > 0 or ahead) and number.get("STG", 0) > 0, f"{name}: no loads or stores: {line}")
     if NO_SPILLS in marks:
-        check(number.get("spill stores") == 0 and number.get("spill loads") == 0 and "STL" not in number,
+        check(number.get("spill stores") <= spilled and number.get("spill loads") <= spilled and (spilled or "STL" not in number),
               f"{name}: spills: {line}")
     if REDUCES in marks:
         check(number.get("BAR", 0) > 0, f"{name}: no barrier: {line}")
@@ -156,7 +160,7 @@ def compile_one(job):
     check(barriers <= BARRIERS.get((kernel, options), barriers), f"{name}: {barriers} barriers")
     # One of the two forms is assembled for each target: time.
     if assembler and contiguous != (target == "sm_86"):
-        check_resources(name, tkc(*words, "--emit=notes")[0], marks)
+        check_resources(name, tkc(*words, "--emit=notes")[0], marks, SPILLED.get((kernel, options, target), 0))
 
 
 def machine_code(kernel, cc, machine=190):
