@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See shapes.h.
 #include "lower/shapes.h"
+#include "ir/out.h"
 #include "lower/ring.h"
 #include "lower/stage.h"
 #include "lower/view_plan.h"
@@ -54,8 +55,10 @@ static void vote(tk_shapes *s, const tk_op *op, tk_like like) {
         r->apart = true;
         return;
     }
-    if (like == TK_LIKE_LOAD && op->code == TK_OP_STORE && bytes > r->stored) {
-        r->stored = bytes;
+    const bool loops = tk_op_in_loop(op);
+    r->looped = r->looped || loops;
+    if (like == TK_LIKE_LOAD && op->code == TK_OP_STORE && bytes > r->stored[loops]) {
+        r->stored[loops] = bytes;
     }
     unsigned *of = like == TK_LIKE_STAGED   ? &r->staged
                    : like == TK_LIKE_COMMON ? &r->common
@@ -179,8 +182,9 @@ const tk_layout *tk_shape_layout(tk_shapes *s, const tk_type *t) {
         return r->layout;
     }
     const unsigned bytes = !r->common || (r->bytes && r->bytes < r->common) ? r->bytes : r->common;
-    // Lanes store side by side: a sector that two instructions write is written twice.
-    const unsigned widest = r->stored > bytes ? r->stored : bytes;
+    // Lanes store side by side: a sector that two instructions write is written twice. What is
+    // stored once does not decide how a loop reads.
+    const unsigned stored = r->stored[r->looped], widest = stored > bytes ? stored : bytes;
     unsigned vec = !bytes && r->apart ? 0 : log2_of(16 / (widest ? widest : 4));
     unsigned extent = log2_of(t->dim[fast]);
     vec = vec > extent ? extent : vec;

@@ -12,7 +12,8 @@ typedef struct tk_shape_rule {
     int64_t votes[TK_MAX_RANK]; // elements accessed contiguously along each axis
     unsigned bytes;             // of the narrowest type accessed directly; 0: none
     unsigned common;            // the same of what all programs read
-    unsigned stored;            // of the widest type stored directly; 0: none
+    unsigned stored[2];         // of the widest type stored directly, outside of loops and in them
+    bool looped;                // something of it is accessed in a loop
     unsigned staged;            // of that whose rows go through shared memory; 0: none
     bool apart;                 // rows that are not aligned are accessed element by element
     const tk_type *part;        // the smallest part that is inserted or extracted; NULL: none
