@@ -67,17 +67,45 @@ static int64_t period(tk_recorder *r, const tk_op *op, const tk_view_plan *p, in
 // Of the numbers of iterations or programs from `from` to `to` - 1, those that are not at the edges
 // of the tensor are alike but for their place in a sector. The others, of which only so many are
 // looked for at each end, are counted one by one.
-enum { MOST_AT_AN_EDGE = 64, FEW = 16 };
+enum { MOST_AT_AN_EDGE = 64, FEW = 16, MOST_IN_FRONT = 2048 };
 typedef struct middle {
     int64_t from, to;
 } middle;
+
+// Whether nothing is moved there.
+static bool is_outside(tk_recorder *r, const tk_op *op, const tk_view_plan *p, int64_t *at,
+                       int64_t number) {
+    *at = number;
+    const tk_view_count c = counted(r, op, p);
+    return !c.unknown && c.bytes == 0;
+}
+
+// Of numbers the middle one of which is not inside: those from some number on at which all is
+// behind the tensor's end, if they are so and not too many are in front of them. Otherwise all are
+// at an edge, and alike.
+static middle outside_of(tk_recorder *r, const tk_op *op, const tk_view_plan *p, int64_t *at,
+                         int64_t from, int64_t to) {
+    int64_t low = from, high = from + (to - from) / 2;
+    if (!is_outside(r, op, p, at, high) || !is_outside(r, op, p, at, to - 1)) {
+        return (middle){from, to};
+    }
+    while (low < high) {
+        const int64_t half = low + (high - low) / 2;
+        if (is_outside(r, op, p, at, half)) {
+            high = half;
+        } else {
+            low = half + 1;
+        }
+    }
+    return low - from <= MOST_IN_FRONT ? (middle){low, to} : (middle){from, to};
+}
 
 static middle middle_of(tk_recorder *r, const tk_op *op, const tk_view_plan *p, int64_t *at,
                         int64_t from, int64_t to) {
     middle m = {from, to};
     *at = from + (to - from) / 2;
     if (to - from > FEW && !tk_count_inside(&r->sample, r->x, op, p, at)) {
-        return m; // all are at an edge, and alike
+        return outside_of(r, op, p, at, from, to);
     }
     for (*at = from; m.from < to && m.from - from < MOST_AT_AN_EDGE; *at = ++m.from) {
         if (tk_count_inside(&r->sample, r->x, op, p, at)) {

@@ -4,13 +4,16 @@
 //
 // It is a matter of the schedule alone, and of that of seed 0, which counters are read from: who
 // waits so is let go where those that are missing wait for their warp, where nothing else happens,
-// and after a while in any case. So a thread may spin on what one that waits here holds.
+// and after a while in any case. So a thread may spin on what one that waits here holds. The while
+// is half as long each time that it passed: a program whose threads need that is not held up for
+// more than twice the first.
 #include "sim/machine.h"
 
 enum {
     PATIENCE = 1 << 16, // instructions of its warp that a thread waits
     LONG = 1 << 20,     // of the grid
-    SHORT = 1 << 17     // of the grid, where others of its warp sleep until something changes
+    SHORT = 1 << 17,    // of the grid, where others of its warp sleep until something changes
+    MOST_LOST = 10
 };
 
 void tk_sim_part(tk_sim_warp *w, const tk_sim_inst *i, uint32_t lanes, uint32_t gone) {
@@ -57,8 +60,16 @@ void tk_sim_rejoin(tk_sim_warp *w) {
     }
 }
 
+static bool is_impatient(const tk_sim_warp *w) {
+    const uint64_t waited = w->grid->clock - w->parked_at;
+    const unsigned n = w->lost_patience;
+    return w->parked && (waited << n > LONG || w->parked_for << n > PATIENCE ||
+                         (w->asleep && waited << n > SHORT));
+}
+
 void tk_sim_let_go(tk_sim_warp *w) {
     const uint32_t n = w->meetings;
+    w->lost_patience += is_impatient(w) && w->lost_patience < MOST_LOST;
     w->parked = w->meetings = 0;
     for (uint32_t k = 0; k < n; k++) {
         const tk_sim_meeting m = w->meeting[k];
@@ -73,8 +84,7 @@ bool tk_sim_overdue(const tk_sim_warp *w) {
     if (!w->parked) {
         return false;
     }
-    const uint64_t waited = g->clock - w->parked_at;
-    if (waited > LONG || w->parked_for > PATIENCE || (w->asleep && waited > SHORT)) {
+    if (is_impatient(w)) {
         return true;
     }
     if (w->alive & ~w->waiting & ~w->parked) {

@@ -266,6 +266,10 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
     w->parked_for += grid->clock - begun;
     if (s == STEP_ON) {
         put_pc(w, g->lanes, g->pc);
+        if (g->others && tk_sim_suspect(grid)) { // who spins has had its turn
+            w->turns = STARVED;
+            w->last = g->pc;
+        }
     }
     return s;
 }

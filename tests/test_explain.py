@@ -166,6 +166,9 @@ BESIDE = STREAM % (BOTH, "i in M", """    for k in 0 .. N step 256 pipeline(3) {
     }""")
 FAR = BESIDE.replace("k - 8", "k - 300").replace("k + 8", "k + 300")
 SHIFTED = STREAM % (BOTH, "i in M, j in cdiv(N, 128)", "    y[i, j * 128 +: 128] = x[i, j * 128 - 200 +: 128] + x[i, j * 128 + 200 +: 128];")
+# More than half of the rows, by a loop's count or by the grid's, are behind the tensor's end.
+BEHIND = STREAM % (BOTH, "b in 2", "    for r in 0 .. 64 { y[2 * r + b, 0 +: 256] = x[2 * r + b, 0 +: 256]; }")
+BEHIND_GRID = STREAM % (BOTH, "b in 2, i in 200", "    y[2 * i + b, 0 +: 256] = x[2 * i + b, 0 +: 256];")
 # Loops that do not run equally often in all programs, or in all iterations of others.
 LOWER = STREAM % ("x: in T[M, N], y: out T[M, N]", "i in cdiv(M, 32)", "    for j in 0 .. i + 1 { y[i * 32 +: 32, j * 32 +: 32] = x[i * 32 +: 32, j * 32 +: 32]; }")
 UPPER = LOWER.replace("0 .. i + 1", "i .. cdiv(N, 32)")
@@ -234,6 +237,9 @@ UNTUNED = [(text, "stream", options) for text, options in UNEVEN] + [
     ("bench/untuned/rope_l2norm.tk", "rope_l2norm", "--in x=randn(7,128):bf16 --in c=randn(4,64) --in s=randn(4,64)"),
     ("bench/untuned/softcap_log_softmax.tk", "softcap_log_softmax",
      "--in x=randn(3,1000):bf16 --in bias=randn(1000) --in mask=randint(0,2,3,1000):bool --scalar cap=30"),
+    (BEHIND, "stream", "--in x=randn(20,200)"),
+    (BEHIND, "stream", "--in x=randn(3,200)"),
+    (BEHIND_GRID, "stream", "--in x=randn(41,200)"),
     ("std/reduce.tk", "max_rows", "--in x=randn(5,3001):bf16"),
     # Rows of any length and place, at whose ends the threads of a warp take different ways.
     (STENCIL, "stream", "--in x=randn(5,777)"),

@@ -102,6 +102,7 @@ static void goes_on(uint32_t threads, const char *shared, const char *text) {
     for (uint64_t seed = 0; seed < 8; seed++) {
         sim_env *e = sim_open();
         e->launch.seed = seed;
+        e->launch.limit = 2000000; // nobody waits for long again and again
         cr_expect(sim_run_shared(e, threads, shared, text), "seed %u: %s: %s", (unsigned)seed,
                   sim_fault(e), text);
         sim_close(e);
@@ -137,6 +138,32 @@ Test(sim_reconverge, who_waits_may_hold_a_lock) {
             "@%p4 st.release.cta.shared.u32 [lock], 1; exit;\n"
             "OTHER: atom.relaxed.cta.shared.add.u32 %r6, [lock+4], 1;\n"
             "ld.acquire.cta.shared.u32 %r6, [lock]; setp.eq.u32 %p3, %r6, 0; @%p3 bra OTHER;");
+}
+
+// Tickets that threads of both branches hand on to each other, the odd ones two, in several orders;
+// threads of one branch sleep between looks.
+#define TICKET(R) "mad.lo.u32 " R ", " R ", %u, 7; rem.u32 " R ", " R ", 96;\n"
+#define TURN(L, R)                                                                                 \
+    L ": %s ld.acquire.cta.shared.u32 %%r9, [lock]; setp.ne.u32 %%p6, %%r9, " R ";\n@%%p6 bra " L  \
+      ";\nadd.u32 %%r9, %%r9, 1; st.release.cta.shared.u32 [lock], %%r9;\n"
+static const char tickets[] =
+    "setp.eq.u32 %%p9, %%t, 0; @%%p9 st.shared.u32 [lock], 0; bar.sync 0;\n"
+    "and.b32 %%r1, %%t, 1; setp.eq.u32 %%p1, %%r1, 1; shr.u32 %%r10, %%t, 1;\n"
+    "mad.lo.u32 %%r11, %%r10, 2, 32; add.u32 %%r12, %%r11, 1;\n" TICKET("%%r10") TICKET("%%r11")
+        TICKET("%%r12") "min.u32 %%r13, %%r11, %%r12; max.u32 %%r14, %%r11, %%r12;\n@!%%p1 bra "
+                        "E;\n" TURN("A", "%%r13")
+                            TURN("B", "%%r14") "bra D;\nE:\n" TURN("C", "%%r10") "D: bar.sync 0;";
+
+Test(sim_reconverge, who_waits_may_have_to_hand_on) {
+    const char *sleep = "nanosleep.u32 20;";
+    for (unsigned order = 5; order < 96; order += 6) { // 6 n + 5 and 96 have no divisor in common
+        sim_env *e = sim_open();
+        for (unsigned who = 0; who < 4; who++) {
+            const char *x = who & 1 ? sleep : "", *y = who & 2 ? sleep : "";
+            goes_on(64, CELLS, tk_format(&e->arena, tickets, order, order, order, x, x, y));
+        }
+        sim_close(e);
+    }
 }
 
 // Those that are missing wait for the others at a barrier, or for all of the warp.
