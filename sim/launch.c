@@ -85,6 +85,8 @@ static void start_warp(tk_sim_warp *w, const tk_sim_entry *e, uint32_t lanes, in
     w->resizes = 0;
     w->waiting = w->carry = w->turns = 0;
     w->meetings = w->parked = w->asleep = w->napping = w->spun_lanes = 0;
+    memset(w->ran_at, 0, sizeof w->ran_at);
+    w->steps = w->lost_patience = 0;
     w->yields = w->gives_up = false;
 }
 

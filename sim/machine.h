@@ -82,7 +82,8 @@ typedef struct tk_sim_warp {
     tk_sim_meeting meeting[TK_SIM_LANES];
     uint32_t meetings, parked;
     uint64_t parked_at, parked_for;
-    uint32_t lost_patience; // how often they were let go as they had waited for long
+    uint64_t steps, ran_at[TK_SIM_LANES]; // instructions; at which a thread ran last, or could not
+    uint32_t lost_patience;               // how often they were let go as they had waited for long
     // The branch back of a polling loop that threads took last, in which state, after how many
     // changes, how often; those that sleep, and since how many changes, for only one ends their
     // loop.

@@ -16,6 +16,7 @@ enum {
     SHARE = 1 << 11,   // the same where several clusters have turns
     SPINNING = 503,    // the same where nothing has changed for long: prime to loops' lengths
     STARVED = 4096,    // instructions of one group of threads while others of its warp could run
+    OLDEST = 1024,     // of seed 0: of others, until those that ran longest ago have their turn
 };
 
 uint64_t tk_sim_random(tk_sim_grid *g, uint64_t below) {
@@ -59,6 +60,23 @@ static uint32_t can_run(const tk_sim_warp *w) {
     return w->alive & ~w->waiting & ~w->parked & ~w->asleep & ~w->napping;
 }
 
+// Of seed 0: the pc of threads that could have run for long and did not. UINT32_MAX: none.
+static uint32_t longest_ago(tk_sim_warp *w, uint32_t can) {
+    if (w->grid->launch->seed != 0) {
+        return UINT32_MAX;
+    }
+    uint64_t least = w->steps;
+    uint32_t pc = UINT32_MAX;
+    TK_SIM_EACH(l, w->alive) {
+        w->ran_at[l] = can >> l & 1 ? w->ran_at[l] : w->steps;
+        if (w->ran_at[l] < least) {
+            least = w->ran_at[l];
+            pc = w->pc[l];
+        }
+    }
+    return w->steps - least > OLDEST ? pc : UINT32_MAX;
+}
+
 static bool pick_group(tk_sim_warp *w, group *g) {
     if (w->meetings) {
         tk_sim_rejoin(w);
@@ -71,8 +89,10 @@ static bool pick_group(tk_sim_warp *w, group *g) {
     if (!can) {
         return false;
     }
-    g->pc = smallest(w, can, 0);
-    bool other = w->turns >= STARVED || tk_sim_random(w->grid, 8) == 1;
+    const uint32_t starved = longest_ago(w, can);
+    g->pc = starved != UINT32_MAX ? starved : smallest(w, can, 0);
+    bool other =
+        starved != UINT32_MAX ? false : w->turns >= STARVED || tk_sim_random(w->grid, 8) == 1;
     uint32_t above = other ? other_group(w, can, g->pc) : UINT32_MAX;
     g->pc = above != UINT32_MAX ? above : g->pc;
     w->turns = other ? 0 : w->turns;
@@ -205,10 +225,19 @@ static step follow(tk_sim_warp *w, group *g, uint32_t mask, tk_sim_flow flow) {
     return STEP_REGROUP;
 }
 
+// Whether threads of the group are to wait for others at this place.
+static bool meets(const tk_sim_warp *w, const group *g) {
+    bool is = false;
+    for (uint32_t k = 0; k < w->meetings; k++) {
+        is = is || (w->meeting[k].at == g->pc && (w->meeting[k].lanes & g->lanes));
+    }
+    return is;
+}
+
 // Whether the group looks who runs next: others of the warp have come to its place, or have waited
 // long; some wait for it at this place; it sleeps.
 static bool regroups(tk_sim_warp *w, const group *g) {
-    bool is = (w->napping & g->lanes) || (w->meetings && w->code[g->pc].joins);
+    bool is = (w->napping & g->lanes) || (w->code[g->pc].joins && meets(w, g));
     if (g->others) {
         w->turns++;
         is = is || g->pc >= g->next || w->turns >= STARVED || w->yields;
@@ -264,12 +293,10 @@ static step run_group(tk_sim_warp *w, group *g, uint64_t *left) {
         }
     }
     w->parked_for += grid->clock - begun;
+    w->steps += grid->clock - begun;
+    TK_SIM_EACH(l, g->lanes) { w->ran_at[l] = w->steps; }
     if (s == STEP_ON) {
         put_pc(w, g->lanes, g->pc);
-        if (g->others && tk_sim_suspect(grid)) { // who spins has had its turn
-            w->turns = STARVED;
-            w->last = g->pc;
-        }
     }
     return s;
 }

@@ -166,6 +166,27 @@ Test(sim_reconverge, who_waits_may_have_to_hand_on) {
     }
 }
 
+// Three groups: one beats, or sleeps between looks, and another one looks in a loop with a loop in
+// it; the third is what they wait for.
+Test(sim_reconverge, all_groups_have_turns) {
+#define WAYS                                                                                       \
+    "setp.eq.u32 %p9, %t, 0; @%p9 st.volatile.shared.u32 [lock], 0; bar.sync 0;\n"                 \
+    "W: .branchtargets A, B, C;\nmin.u32 %r1, %t, 2; mov.u32 %r8, 0; brx.idx %r1, W;\n"
+#define LAST "C: st.volatile.shared.u32 [lock], 1; bra MEET;\nMEET: bar.sync 0;"
+#define LOOK(L)                                                                                    \
+    "ld.volatile.shared.u32 %r9, [lock]; setp.ne.u32 %p6, %r9, 1; @%p6 bra " L "; bra MEET;\n"
+#define BACK_OFF                                                                                   \
+    "B: mov.u32 %r7, 0;\nI: add.u32 %r7, %r7, 1; setp.lt.u32 %p7, %r7, 3; @%p7 bra I;\n"
+    goes_on(32, CELLS,
+            WAYS "A: add.u32 %r8, %r8, 1; st.volatile.shared.u32 [lock+4], %r8;\n" LOOK(
+                "A") "B: " LOOK("B") LAST);
+    goes_on(32, CELLS,
+            WAYS "A: add.u32 %r8, %r8, 1; st.volatile.shared.u32 [lock+4], %r8;\n" LOOK("A")
+                BACK_OFF LOOK("B") LAST);
+    goes_on(32, CELLS, WAYS "A: nanosleep.u32 20; " LOOK("A") BACK_OFF LOOK("B") LAST);
+    goes_on(3, CELLS, WAYS "A: nanosleep.u32 20; " LOOK("A") BACK_OFF LOOK("B") LAST);
+}
+
 // Those that are missing wait for the others at a barrier, or for all of the warp.
 Test(sim_reconverge, who_waits_may_be_waited_for) {
     goes_on(32, CELLS, ODD "@%p1 bra A; barrier.sync 0; bra MEET;\nA: barrier.sync 0;\nMEET:");
